@@ -1,0 +1,3 @@
+module github.com/loadline-dev/loadline
+
+go 1.26
