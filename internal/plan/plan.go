@@ -1,0 +1,115 @@
+// Package plan reads the YAML that describes an experiment, checks it, and expands it into settings, steps and cells. It does no
+// I/O: bytes come in, values and errors with line, key, found and allowed come out. docs/formats/plan.md is the format's document.
+package plan
+
+import (
+	"time"
+
+	"github.com/loadline-dev/loadline/internal/record"
+)
+
+// Plan is a checked plan. Varied values stand unexpanded as ${name}; Expand fills them in.
+type Plan struct {
+	Name     string
+	Target   Target
+	Services []Service // in the order of the file, which is the order of starting
+	Vary     []record.Setting
+	Load     Load
+	Observe  []Observe
+	SLO      string // normalised, as slo.Parse reads it; empty: none
+	Source   []byte // the text read
+	File     string // its name, for messages
+}
+
+// Target is what receives the load.
+type Target struct {
+	Request  Request
+	Outcomes []OutcomeRule
+}
+
+// Request is one HTTP request.
+type Request struct {
+	URL      string
+	Method   string // default GET, POST where a body is given
+	Headers  []Header
+	Body     string
+	BodyFile string        // read by whoever sends; relative to the plan's folder
+	Timeout  time.Duration // default 5 s
+}
+
+// Header is one header line, in the order given.
+type Header struct{ Name, Value string }
+
+// OutcomeRule says what an answer is; the first that matches wins, before the defaults. Zero fields match all.
+type OutcomeRule struct {
+	Status   StatusMatch
+	Header   []Header // all must match; an empty value means present
+	Contains string   // of the body
+	Is       record.Outcome
+}
+
+// StatusMatch is a set of status codes. Empty matches all.
+type StatusMatch struct {
+	Codes   []int // 404
+	Classes []int // 5 for 5xx
+}
+
+// Service is a process that the run starts.
+type Service struct {
+	Name    string
+	Command []string
+	Ready   Ready
+	Env     []Header // name and value
+	CPUs    string   // a CPU list such as 0-1; empty: all
+	Dir     string
+	Stop    Stop
+}
+
+// Ready says when a service can be used. Without URL and TCP a service is ready when started.
+type Ready struct {
+	URL     string
+	TCP     string
+	Timeout time.Duration // default 10 s
+}
+
+// Stop says how a service is ended.
+type Stop struct {
+	Signal string        // default TERM
+	Grace  time.Duration // default 5 s; KILL after it
+}
+
+// Load is the load of all cells.
+type Load struct {
+	Model       record.Model
+	Concurrency []int         // closed
+	Rate        []float64     // open, per second
+	Arrivals    string        // open: poisson (default) or constant
+	MaxInFlight int           // open: 0 no cap
+	Think       time.Duration // closed; mean
+	ThinkKind   string        // constant (default) or exponential
+	Warmup      time.Duration
+	Measure     time.Duration // Discard included
+	Discard     time.Duration
+	Rest        time.Duration
+	Repeats     int
+	Order       Order
+	Seed        int64 // of shuffles and arrivals
+}
+
+// Order is the order in which cells run.
+type Order string
+
+// The orders.
+const (
+	Listed      Order = "listed"      // setting by setting, step by step, repeat by repeat
+	Shuffled    Order = "shuffled"    // at random, from the seed
+	Interleaved Order = "interleaved" // every setting once at a step before the next repeat
+)
+
+// Observe is one thing to sample. Exactly one of Process and Prometheus is set.
+type Observe struct {
+	Process    string // a service's name, «pid:N», «name:NAME» or «port:N»
+	Prometheus string // the URL of a metrics endpoint
+	Service    string // to whom the metrics belong
+	Every      time.Duration
+}
