@@ -2,16 +2,16 @@
 // which Loadline keeps, merges and stores latencies.
 //
 // Percentiles are taken from merged histograms and never averaged. A value below 1 ns is recorded as 1 ns, a value above one hour as
-// one hour; Clamped tells how many were. A Histogram is for one goroutine at a time.
+// one hour; Clamped tells how many were. The cells are those of HdrHistogram with the same range and digits, so that other HDR tools
+// read what Encode writes; but only the cells in use take memory, because a run keeps one histogram for every outcome and second.
+// A Histogram is for one goroutine at a time.
 //
-// Source: Gil Tene, HdrHistogram (https://hdrhistogram.github.io/HdrHistogram/); the stored form is its compressed V2 encoding.
+// Source of the cells: Gil Tene, HdrHistogram, https://hdrhistogram.github.io/HdrHistogram/.
 package hist
 
 import (
-	"fmt"
+	"math/bits"
 	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
 const (
@@ -23,17 +23,34 @@ const (
 	Digits = 3
 )
 
-// Histogram is a latency distribution. Make one with New; the zero value is not usable.
+// The geometry that HdrHistogram derives from the range and digits above: 2048 linear cells, then 1024 for every further octave.
+const (
+	subCells  = 2048
+	halfCells = subCells / 2
+	subBits   = 11
+	// octaves covers Highest: 2^11 << 31 > 3.6e12.
+	octaves    = 33
+	cellCount  = octaves * halfCells
+	blockCells = 64
+	blocks     = halfCells / blockCells
+)
+
+type (
+	block  [blockCells]int64
+	octave [blocks]*block
+)
+
+// Histogram is a latency distribution. The zero value is empty and ready to use.
 type Histogram struct {
-	hdr     *hdrhistogram.Histogram
-	sum     time.Duration // exact sum of the recorded values, so that the mean carries no bucket error
-	clamped int64
+	octaves  [octaves]*octave
+	count    int64
+	sum      time.Duration // exact, so that the mean carries no cell's error
+	clamped  int64
+	min, max time.Duration // exact; meaningless when empty
 }
 
 // New returns an empty histogram.
-func New() *Histogram {
-	return &Histogram{hdr: hdrhistogram.New(int64(Lowest), int64(Highest), Digits)}
-}
+func New() *Histogram { return &Histogram{} }
 
 // Record adds one latency.
 func (h *Histogram) Record(d time.Duration) { h.RecordN(d, 1) }
@@ -47,32 +64,93 @@ func (h *Histogram) RecordN(d time.Duration, n int64) {
 		d = min(max(d, Lowest), Highest)
 		h.clamped += n
 	}
-	if err := h.hdr.RecordValues(int64(d), n); err != nil {
-		// The range was enforced above: only a programmer's error can reach this.
-		panic(fmt.Sprintf("hist: record %v: %v", d, err))
-	}
+	h.widen(d, d)
+	*h.cell(cellOf(int64(d))) += n
+	h.count += n
 	h.sum += d * time.Duration(n)
+}
+
+// widen extends the extremes; it is called before count changes.
+func (h *Histogram) widen(low, high time.Duration) {
+	if h.count == 0 {
+		h.min, h.max = low, high
+		return
+	}
+	h.min, h.max = min(h.min, low), max(h.max, high)
+}
+
+// cell finds the counter of a cell, making room for it.
+func (h *Histogram) cell(i int) *int64 {
+	o := h.octaves[i/halfCells]
+	if o == nil {
+		o = new(octave)
+		h.octaves[i/halfCells] = o
+	}
+	b := o[i%halfCells/blockCells]
+	if b == nil {
+		b = new(block)
+		o[i%halfCells/blockCells] = b
+	}
+	return &b[i%blockCells]
+}
+
+// cellOf is the index of the cell that holds v.
+func cellOf(v int64) int {
+	shift := bits.Len64(uint64(v)|(subCells-1)) - subBits
+	return shift*halfCells + int(v>>shift)
+}
+
+// rangeOf gives the smallest and the largest value of a cell.
+func rangeOf(i int) (low, high int64) {
+	shift := max(i/halfCells-1, 0)
+	sub := int64(i - shift*halfCells)
+	return sub << shift, (sub+1)<<shift - 1
 }
 
 // Merge adds the values of other; a nil other adds nothing.
 func (h *Histogram) Merge(other *Histogram) {
-	if other == nil {
+	if other.Count() == 0 {
 		return
 	}
-	h.hdr.Merge(other.hdr)
+	h.widen(other.min, other.max)
+	for i, from := range other.octaves {
+		if from == nil {
+			continue
+		}
+		if h.octaves[i] == nil {
+			h.octaves[i] = new(octave)
+		}
+		h.octaves[i].merge(from)
+	}
+	h.count += other.count
 	h.sum += other.sum
 	h.clamped += other.clamped
 }
 
-// Count is the number of values recorded.
+func (o *octave) merge(from *octave) {
+	for i, b := range from {
+		switch {
+		case b == nil:
+		case o[i] == nil:
+			copied := *b
+			o[i] = &copied
+		default:
+			for j, n := range b {
+				o[i][j] += n
+			}
+		}
+	}
+}
+
+// Count is the number of values recorded; 0 for a nil histogram.
 func (h *Histogram) Count() int64 {
 	if h == nil {
 		return 0
 	}
-	return h.hdr.TotalCount()
+	return h.count
 }
 
-// Sum is the exact sum of the values recorded.
+// Sum is the exact sum of the values recorded; 0 for a nil histogram.
 func (h *Histogram) Sum() time.Duration {
 	if h == nil {
 		return 0
@@ -85,63 +163,65 @@ func (h *Histogram) Clamped() int64 { return h.clamped }
 
 // Mean is the exact mean, 0 when empty.
 func (h *Histogram) Mean() time.Duration {
-	n := h.Count()
-	if n == 0 {
+	if h.Count() == 0 {
 		return 0
 	}
-	return time.Duration(float64(h.sum) / float64(n))
+	return time.Duration(float64(h.sum) / float64(h.count))
 }
 
-// Min is the smallest value to three digits, 0 when empty.
+// Min is the smallest value, 0 when empty. It is exact for recorded values and to three digits for decoded ones.
 func (h *Histogram) Min() time.Duration {
 	if h.Count() == 0 {
 		return 0
 	}
-	return time.Duration(h.hdr.Min())
+	return h.min
 }
 
-// Max is the largest value to three digits, 0 when empty.
+// Max is the largest value, 0 when empty. It is exact for recorded values and to three digits for decoded ones.
 func (h *Histogram) Max() time.Duration {
 	if h.Count() == 0 {
 		return 0
 	}
-	return time.Duration(h.hdr.Max())
+	return h.max
 }
 
-// Quantile is the latency at or below which the share q (0…1) of the values lies, 0 when empty.
+// Quantile is the latency at or below which the share q (0…1) of the values lies: the value of rank ⌈q·n⌉, to three digits and
+// never above Max. It is 0 when empty.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.Count() == 0 {
 		return 0
 	}
-	return time.Duration(h.hdr.ValueAtPercentile(q * 100))
+	// Rounding the product to a part in 10^12 keeps 0.99 × 100 from becoming 99.00000000000001 and so rank 100.
+	exact := q * float64(h.count)
+	rank := int64(exact)
+	if exact-float64(rank) > 1e-12*float64(h.count) {
+		rank++
+	}
+	return h.AtRank(rank)
 }
 
-// AtRank is the value of the k-th smallest sample (1…Count), to three digits; a rank outside is moved to the nearest end.
-// Order-statistic intervals are read with it.
+// AtRank is the value of the k-th smallest sample (1…Count), to three digits and never above Max; a rank outside is moved to the
+// nearest end, and an empty histogram gives 0. Order-statistic intervals are read with it.
 func (h *Histogram) AtRank(k int64) time.Duration {
-	n := h.Count()
-	if n == 0 {
-		return 0
-	}
-	k = min(max(k, 1), n)
-	var seen int64
-	for _, b := range h.hdr.Distribution() {
-		seen += b.Count
-		if seen >= k {
-			return time.Duration(b.To)
-		}
-	}
-	return h.Max()
-}
-
-// CountAtOrBelow is how many values are at or below d, to three digits.
-func (h *Histogram) CountAtOrBelow(d time.Duration) int64 {
 	if h.Count() == 0 {
 		return 0
 	}
+	k = min(max(k, 1), h.count)
 	var seen int64
-	for _, b := range h.hdr.Distribution() {
-		if b.From > int64(d) {
+	for b := range h.All() {
+		seen += b.Count
+		if seen >= k {
+			return min(b.To, h.max)
+		}
+	}
+	return h.max
+}
+
+// CountAtOrBelow is how many values are at or below d; the values of the cell in which d lies count as below.
+func (h *Histogram) CountAtOrBelow(d time.Duration) int64 {
+	var seen int64
+	for b := range h.All() {
+		if b.From > d {
 			break
 		}
 		seen += b.Count
@@ -155,44 +235,46 @@ type Bucket struct {
 	Count    int64
 }
 
+// All yields the non-empty cells in rising order.
+func (h *Histogram) All() func(yield func(Bucket) bool) {
+	return func(yield func(Bucket) bool) {
+		if h == nil {
+			return
+		}
+		for i, o := range h.octaves {
+			if o != nil && !o.each(i*halfCells, yield) {
+				return
+			}
+		}
+	}
+}
+
+func (o *octave) each(first int, yield func(Bucket) bool) bool {
+	for i, b := range o {
+		if b == nil {
+			continue
+		}
+		for j, n := range b {
+			if n == 0 {
+				continue
+			}
+			low, high := rangeOf(first + i*blockCells + j)
+			if !yield(Bucket{From: time.Duration(low), To: time.Duration(high), Count: n}) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // Buckets lists the non-empty cells in rising order.
 func (h *Histogram) Buckets() []Bucket {
-	if h.Count() == 0 {
-		return nil
-	}
 	var out []Bucket
-	for _, b := range h.hdr.Distribution() {
-		if b.Count > 0 {
-			out = append(out, Bucket{From: time.Duration(b.From), To: time.Duration(b.To), Count: b.Count})
-		}
+	for b := range h.All() {
+		out = append(out, b)
 	}
 	return out
 }
 
-// Reset empties the histogram and keeps its memory.
-func (h *Histogram) Reset() {
-	h.hdr.Reset()
-	h.sum, h.clamped = 0, 0
-}
-
-// Encode gives HDR's compressed V2 form (base 64), as HdrHistogram's log files carry it.
-func (h *Histogram) Encode() ([]byte, error) {
-	out, err := h.hdr.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-	if err != nil {
-		return nil, fmt.Errorf("encode histogram: %w", err)
-	}
-	return out, nil
-}
-
-// Decode reads what Encode wrote, or another tool's V2 form. The exact sum is not part of that form: pass it where it is known,
-// else a negative sum has the mean computed from the cells.
-func Decode(data []byte, sum time.Duration) (*Histogram, error) {
-	hdr, err := hdrhistogram.Decode(data)
-	if err != nil {
-		return nil, fmt.Errorf("decode histogram: %w", err)
-	}
-	if sum < 0 {
-		sum = time.Duration(hdr.Mean() * float64(hdr.TotalCount()))
-	}
-	return &Histogram{hdr: hdr, sum: sum}, nil
-}
+// Reset empties the histogram and gives its memory back.
+func (h *Histogram) Reset() { *h = Histogram{} }
