@@ -7,8 +7,10 @@ package analysis
 
 import (
 	"encoding/json"
+	"strconv"
 	"time"
 
+	"github.com/loadline-dev/loadline/internal/analysis/audit"
 	"github.com/loadline-dev/loadline/internal/analysis/finding"
 	"github.com/loadline-dev/loadline/internal/record"
 )
@@ -21,6 +23,9 @@ type Finding = finding.Finding
 
 // Caveat is a reason to doubt a figure.
 type Caveat = finding.Caveat
+
+// Check is one law of the physical audit applied to one cell, with its arithmetic.
+type Check = audit.Check
 
 // Result is one run as it is shown and written.
 type Result struct {
@@ -73,6 +78,18 @@ type Load struct {
 	Concurrency *int         `json:"concurrency"`
 	RatePerSec  *float64     `json:"rate_per_s"`
 	ThinkMS     *float64     `json:"think_ms"` // null in the open model
+}
+
+// String is the load in words, such as «200 users» or «1500/s».
+func (l Load) String() string {
+	switch {
+	case l.Concurrency != nil:
+		return strconv.Itoa(*l.Concurrency) + " users"
+	case l.RatePerSec != nil:
+		return strconv.FormatFloat(*l.RatePerSec, 'g', 6, 64) + "/s"
+	default:
+		return "unknown load"
+	}
 }
 
 // Window is the measured time of a cell.
@@ -152,6 +169,9 @@ type PoolResult struct {
 	Waiting    *float64        `json:"waiting_mean"`
 	QueueWait  *Timing         `json:"queue_wait_ms"`
 	Execution  *Timing         `json:"execution_ms"`
+
+	queueStart float64 // mean queue depth in the first third of the samples
+	queueEnd   float64 // and in the last
 }
 
 // Timing is a distribution as a service exposes it: percentiles are interpolated within its buckets.
@@ -167,16 +187,6 @@ type Timing struct {
 type Steady struct {
 	Reached bool   `json:"reached"`
 	Text    string `json:"text"`
-}
-
-// Check is one law of the physical audit applied to one cell.
-type Check struct {
-	Law       string   `json:"law"`
-	Verdict   string   `json:"verdict"` // consistent, suspicious, impossible
-	Expected  *float64 `json:"expected"`
-	Found     *float64 `json:"found"`
-	Tolerance float64  `json:"tolerance"` // ratio
-	Text      string   `json:"text"`      // the arithmetic
 }
 
 // Verdict is a cell's verdict on the SLO asked.

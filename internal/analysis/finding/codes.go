@@ -1,0 +1,36 @@
+package finding
+
+// The caveats.
+const (
+	TooFewSamples       Code = "too-few-samples"
+	NoSteadyState       Code = "no-steady-state"
+	GeneratorLimit      Code = "generator-limit"
+	CPUSaturated        Code = "cpu-saturated"
+	LittleViolated      Code = "little-violated"
+	SlotCeilingExceeded Code = "slot-ceiling-exceeded"
+	OutcomeSumWrong     Code = "outcome-sum-wrong"
+	PartialCell         Code = "partial-cell"
+	SlotsNotInForce     Code = "slots-not-in-force"
+	NothingMeasured     Code = "nothing-measured"
+	LawBroken           Code = "law-broken"
+)
+
+// The findings.
+const (
+	SlotCeiling           Code = "slot-ceiling"
+	RetryStorm            Code = "retry-storm"
+	RejectionStorm        Code = "rejection-storm"
+	ZombieWorkers         Code = "zombie-workers"
+	PoolTooSmall          Code = "pool-too-small"
+	DownstreamSlow        Code = "downstream-slow"
+	DownstreamPoolBinding Code = "downstream-pool-binding"
+	TimeoutBelowWait      Code = "timeout-below-wait"
+	QueueBacklog          Code = "queue-backlog"
+	MaxUnreachable        Code = "max-unreachable"
+	GeneratorBinding      Code = "generator-binding"
+	CPUBinding            Code = "cpu-binding"
+	SwitchOverload        Code = "switch-overload"
+	PermitsHeldBySlow     Code = "permits-held-by-slow"
+	IsolationTooDear      Code = "isolation-too-dear"
+	IsolationCost         Code = "isolation-cost"
+)

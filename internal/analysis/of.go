@@ -1,0 +1,100 @@
+package analysis
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/loadline-dev/loadline/internal/record"
+)
+
+// Of computes everything that is said of a run from its facts. It is pure: the same record gives the same Result.
+func Of(run record.Run) Result {
+	r := Result{Schema: Schema, ID: run.ID, Name: run.Name, Started: run.Started, Partial: run.Partial, Interrupted: run.Interrupted,
+		Environment: run.Environment, Plan: planObject(run.Plan), Cells: make([]CellResult, 0, len(run.Cells))}
+	if !run.Ended.IsZero() {
+		ended := run.Ended
+		r.Ended = &ended
+	}
+	if run.SLO != "" {
+		slo := run.SLO
+		r.SLO = &slo
+	}
+	wish := wishOf(run.SLO)
+	for _, cell := range run.Cells {
+		r.Cells = append(r.Cells, cellOf(cell, run.Environment.Cores, wish))
+	}
+	r.compareSteps()
+	r.Settings = settingsOf(r.Cells, wish)
+	r.compareIsolation()
+	r.chooseBest()
+	return r
+}
+
+// cellOf computes one cell. What needs its neighbours is added by compareSteps.
+func cellOf(cell record.Cell, cores int, wish wish) CellResult {
+	t := tallyOf(cell)
+	r := CellResult{Index: cell.Index, Setting: cell.Setting, Repeat: cell.Repeat, Load: loadOf(cell.Load), Partial: cell.Partial, Failure: cell.Failure,
+		Window:  Window{Seconds: t.seconds, DiscardedSeconds: t.discarded, WarmupSeconds: t.warmup},
+		Planned: t.planned, Outcomes: t.inside, Codes: t.codes, Rates: t.rates(wish.bound),
+		Latency: latencyOf(t.insideBy[record.Success]), LatencyAll: latencyOf(t.answered), LatencyBy: t.latencyBy(),
+		RejectedRatio: ratio(float64(t.ended[record.Rejected]), float64(t.completed)), Services: servicesOf(cell, t.window)}
+	if r.Setting == nil {
+		r.Setting = record.Setting{}
+	}
+	r.Generator = generatorOf(cell, &t, r.Latency.P50)
+	r.HostCPURatio = hostCPU(cell, t.window, cores, &r)
+	r.Steady = steadyOf(cell)
+	r.Checks = checksOf(cell, cores, &t, &r)
+	r.Findings = findingsOf(scene{cell, &t, &r})
+	r.Caveats = caveatsOf(cell, &r)
+	r.SLO = wish.judge(&r, &t)
+	return r
+}
+
+func loadOf(l record.Load) Load {
+	out := Load{Model: l.Model}
+	if l.Model == record.Open {
+		out.RatePerSec = known(l.RatePerSec)
+		return out
+	}
+	users := l.Concurrency
+	out.Concurrency, out.ThinkMS = &users, millis(l.Think)
+	return out
+}
+
+// hostCPU is the mean use of the whole machine: the host's own series where one was sampled, else what the generator and the sampled
+// services used of its cores.
+func hostCPU(cell record.Cell, window span, cores int, r *CellResult) *float64 {
+	within := span{window.start - edge, window.end + edge}
+	var sum, n float64
+	for _, s := range cell.Series {
+		if s.Source == "host" && s.Name == "cpu_ratio" && within.contains(s.At) {
+			sum += s.Value
+			n++
+		}
+	}
+	if n > 0 {
+		return ratio(sum, n)
+	}
+	busy := coresBusy(r)
+	if busy == nil {
+		return nil
+	}
+	return ratio(*busy, float64(cores))
+}
+
+// planObject gives the plan's YAML as JSON, its keys in their order; text that is no YAML mapping (a run imported from elsewhere) is
+// kept under «source».
+func planObject(source []byte) json.RawMessage {
+	if len(source) == 0 {
+		return json.RawMessage("{}")
+	}
+	if out, err := yaml.YAMLToJSON(source); err == nil && strings.HasPrefix(strings.TrimSpace(string(out)), "{") && json.Valid(out) {
+		return json.RawMessage(strings.TrimSpace(string(out)))
+	}
+	// A map of one string always encodes.
+	out, _ := json.Marshal(map[string]string{"source": string(source)})
+	return out
+}
