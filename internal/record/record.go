@@ -88,6 +88,7 @@ type Cell struct {
 	Series    []SeriesSample
 	Dumps     []Dump
 	Slots     []SlotLimit
+	Imported  *Imported // nil for a cell that was measured here
 	Partial   bool   // ended before its time
 	Failure   string // why it ended before its time, where it was not the user's wish
 }
