@@ -8,17 +8,22 @@ import (
 	"github.com/loadline-dev/loadline/internal/record"
 )
 
-// Plan is a checked plan. Varied values stand unexpanded as ${name}; Expand fills them in.
+// Plan is a checked plan. In what Parse returns, text holds varied values unexpanded as ${name}, and a duration or number that varies
+// has its value of the first setting; ForSetting fills in those of a setting. A Plan is not changed once made and may be shared.
 type Plan struct {
 	Name     string
 	Target   Target
 	Services []Service // in the order of the file, which is the order of starting
 	Vary     []record.Setting
+	Apply    []ApplyStep
 	Load     Load
 	Observe  []Observe
 	SLO      string // normalised, as slo.Parse reads it; empty: none
 	Source   []byte // the text read
 	File     string // its name, for messages
+
+	root  *node // what was read, for ForSetting; nil for a plan that was not parsed
+	quick bool
 }
 
 // Target is what receives the load.
@@ -60,9 +65,20 @@ type Service struct {
 	Command []string
 	Ready   Ready
 	Env     []Header // name and value
-	CPUs    string   // a CPU list such as 0-1; empty: all
-	Dir     string
+	CPUs    string   // a list as ParseCPUs reads it, such as 0-1; empty: all
+	Dir     string   // where it runs, relative to the plan's folder; empty: where Loadline runs
+	Log     string   // a file for its output, relative to the plan's folder; empty: none
 	Stop    Stop
+}
+
+// ApplyStep tells a system that Loadline did not start of a setting. Exactly one of Command and HTTP is set. The steps are taken in
+// order before a cell whose setting is not the last cell's; one fails where the command does not exit with 0 or the answer's status is
+// not 2xx.
+type ApplyStep struct {
+	Command []string
+	HTTP    *Request
+	Timeout time.Duration // default 30 s
+	Settle  time.Duration // wait after the step; default 0
 }
 
 // Ready says when a service can be used. Without URL and TCP a service is ready when started.
@@ -83,18 +99,26 @@ type Load struct {
 	Model       record.Model
 	Concurrency []int         // closed
 	Rate        []float64     // open, per second
-	Arrivals    string        // open: poisson (default) or constant
+	Arrivals    string        // open: ArrivalsPoisson (default) or ArrivalsConstant
 	MaxInFlight int           // open: 0 no cap
 	Think       time.Duration // closed; mean
-	ThinkKind   string        // constant (default) or exponential
-	Warmup      time.Duration
-	Measure     time.Duration // Discard included
-	Discard     time.Duration
-	Rest        time.Duration
-	Repeats     int
-	Order       Order
-	Seed        int64 // of shuffles and arrivals
+	ThinkKind   string        // closed: ThinkConstant (default) or ThinkExponential
+	Warmup      time.Duration // default 10 s
+	Measure     time.Duration // Discard included; default 30 s
+	Discard     time.Duration // default 0
+	Rest        time.Duration // default 2 s
+	Repeats     int           // default 1
+	Order       Order         // default listed
+	Seed        int64         // of shuffles and arrivals; default 1
 }
+
+// The distributions of think times and of the times between arrivals.
+const (
+	ThinkConstant    = "constant"
+	ThinkExponential = "exponential"
+	ArrivalsPoisson  = "poisson"
+	ArrivalsConstant = "constant"
+)
 
 // Order is the order in which cells run.
 type Order string
@@ -108,8 +132,8 @@ const (
 
 // Observe is one thing to sample. Exactly one of Process and Prometheus is set.
 type Observe struct {
-	Process    string // a service's name, «pid:N», «name:NAME» or «port:N»
-	Prometheus string // the URL of a metrics endpoint
-	Service    string // to whom the metrics belong
-	Every      time.Duration
+	Process    string        // a service's name, «pid:N», «name:NAME» or «port:N»
+	Prometheus string        // the URL of a metrics endpoint
+	Service    string        // to whom the metrics belong
+	Every      time.Duration // default 1 s
 }
