@@ -124,6 +124,12 @@ func MinBad(n int64, limit, level float64) (fewest int64, ok bool) {
 	return hi, true
 }
 
+// ConfidenceBelow is the one-sided confidence, 0…1, with which k bad ones of n prove a share below limit: 1 − P(B <= k) at the limit.
+func ConfidenceBelow(k, n int64, limit float64) float64 { return 1 - binomialCDF(k, n, limit) }
+
+// ConfidenceAbove is the one-sided confidence, 0…1, with which k bad ones of n prove a share above limit: 1 − P(B >= k) at the limit.
+func ConfidenceAbove(k, n int64, limit float64) float64 { return binomialCDF(k-1, n, limit) }
+
 // Wilson is the score interval of a share, k of n: shorter than the exact one and right on average. n < 1 gives 0…1.
 //
 // Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927).
