@@ -26,7 +26,7 @@ func caveatsOf(cell record.Cell, r *CellResult) []Caveat {
 		add(finding.TooFewSamples, "%d successes; a p99 needs at least %d", r.Latency.N, least)
 	}
 	if r.Steady != nil && !r.Steady.Reached {
-		add(finding.NoSteadyState, "%s", r.Steady.Text)
+		add(finding.NoSteadyState, "no steady state (%s): %s", r.Steady.Verdict, strings.Join(r.Steady.Reasons, "; "))
 	}
 	if !r.Generator.Valid {
 		add(finding.GeneratorLimit, "the generator was at its limit: %s", strings.Join(r.Generator.Why, "; "))

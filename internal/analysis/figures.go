@@ -21,16 +21,17 @@ type tally struct {
 	warmup    float64
 	planned   int64 // in the window
 
-	inside    Outcomes                            // planned in the window, whenever they ended
-	insideBy  [record.NumOutcomes]*hist.Histogram // their latencies
-	answered  *hist.Histogram                     // latencies of those answered
-	codes     map[string]int64
-	ended     Outcomes // ended in the window, whenever planned
-	completed int64    // answers that came in the window
-	held      time.Duration
-	heldN     int64
-	success   *hist.Histogram // latencies of successes that came in the window
-	generator generatorTally
+	inside      Outcomes                            // planned in the window, whenever they ended
+	insideBy    [record.NumOutcomes]*hist.Histogram // their latencies
+	answered    *hist.Histogram                     // latencies of those answered
+	codes       map[string]int64
+	ended       Outcomes // ended in the window, whenever planned
+	completed   int64    // answers that came in the window
+	held        time.Duration
+	heldN       int64
+	success     *hist.Histogram   // latencies of successes that came in the window
+	perInterval []*hist.Histogram // the same, interval by interval
+	generator   generatorTally
 }
 
 // generatorTally sums the generator's own figures over the window.
@@ -79,6 +80,7 @@ func (t *tally) addWindow(iv record.Interval, length float64) {
 		}
 		if c.Outcome == record.Success {
 			t.success.Merge(c.Latency)
+			t.perInterval = append(t.perInterval, c.Latency)
 		}
 	}
 	t.generator.add(iv)

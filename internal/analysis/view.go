@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadline-dev/loadline/internal/analysis/audit"
 	"github.com/loadline-dev/loadline/internal/analysis/finding"
+	"github.com/loadline-dev/loadline/internal/analysis/slo"
 	"github.com/loadline-dev/loadline/internal/record"
 )
 
@@ -23,6 +24,9 @@ type Finding = finding.Finding
 
 // Caveat is a reason to doubt a figure.
 type Caveat = finding.Caveat
+
+// Verdict is a cell's verdict on the SLO asked: pass, fail or no evidence, with its terms and what speaks against judging.
+type Verdict = slo.Result
 
 // Check is one law of the physical audit applied to one cell, with its arithmetic.
 type Check = audit.Check
@@ -108,7 +112,7 @@ type Rates struct {
 	Offered   *float64 `json:"offered_per_s"`   // requests planned
 	Completed *float64 `json:"completed_per_s"` // answers received
 	Success   *float64 `json:"success_per_s"`
-	Goodput   *float64 `json:"goodput_per_s"` // successes within the SLO's latency bound; null where no such bound was asked
+	Goodput   *float64 `json:"goodput_per_s"` // successes within the SLO's latency bound; null where no SLO was asked
 	Rejected  *float64 `json:"rejected_per_s"`
 }
 
@@ -185,21 +189,9 @@ type Timing struct {
 
 // Steady tells whether the cell's figures had settled.
 type Steady struct {
-	Reached bool   `json:"reached"`
-	Text    string `json:"text"`
-}
-
-// Verdict is a cell's verdict on the SLO asked.
-type Verdict struct {
-	Verdict string         `json:"verdict"` // pass, fail, no-evidence
-	Clauses []ClauseResult `json:"clauses"`
-}
-
-// ClauseResult is the verdict on one clause of an SLO.
-type ClauseResult struct {
-	Clause  string `json:"clause"`
-	Verdict string `json:"verdict"`
-	Text    string `json:"text"`
+	Reached bool     `json:"reached"`
+	Verdict string   `json:"verdict"` // steady, unsteady, too short
+	Reasons []string `json:"reasons"` // what speaks against it
 }
 
 // SettingResult is what the steps of one setting say together.
