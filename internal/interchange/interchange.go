@@ -10,6 +10,9 @@ package interchange
 
 import (
 	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -35,7 +38,8 @@ type Options struct {
 
 func readers() map[Format]reader {
 	return map[Format]reader{
-		"jtl": readJTL,
+		"ab": readAb, "bombardier": readBombardier, "fortio": readFortio, "gatling": readGatling, "ghz": readGhz, "hdr": readHdr, "hey": readHey,
+		"jtl": readJTL, "k6": readK6, "locust": readLocust, "oha": readOha, "vegeta": readVegeta, "wrk": readWrk, "wrk2": readWrk,
 	}
 }
 
@@ -59,7 +63,11 @@ func Import(format Format, file string, in io.Reader, opt Options) (record.Run, 
 	if opt.Location == nil {
 		opt.Location = time.UTC
 	}
-	cells, err := read(bufio.NewReaderSize(in, 1<<18), opt)
+	unpacked, err := unpack(in)
+	if err != nil {
+		return record.Run{}, inFile(file, err)
+	}
+	cells, err := read(unpacked, opt)
 	if err != nil {
 		return record.Run{}, inFile(file, err)
 	}
@@ -69,6 +77,20 @@ func Import(format Format, file string, in io.Reader, opt Options) (record.Run, 
 		run.Ended = run.Started
 	}
 	return run, nil
+}
+
+// unpack reads through gzip where the file is packed.
+func unpack(in io.Reader) (*bufio.Reader, error) {
+	const size = 1 << 18
+	buffered := bufio.NewReaderSize(in, size)
+	if head, _ := buffered.Peek(2); !bytes.Equal(head, []byte{0x1f, 0x8b}) {
+		return buffered, nil
+	}
+	z, err := gzip.NewReader(buffered)
+	if err != nil {
+		return nil, faultAt(0, "check that the file is whole", "gzip: %v", err)
+	}
+	return bufio.NewReaderSize(z, size), nil
 }
 
 // InputError is a fault in an imported file.
@@ -91,7 +113,8 @@ func (e *InputError) Error() string {
 func (e *InputError) Hint() string { return e.Advice }
 
 func inFile(file string, err error) error {
-	if e, ok := err.(*InputError); ok {
+	var e *InputError
+	if errors.As(err, &e) {
 		e.File = file
 		return e
 	}
