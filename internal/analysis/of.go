@@ -43,12 +43,16 @@ func cellOf(cell record.Cell, cores int, wish wish) CellResult {
 	if r.Setting == nil {
 		r.Setting = record.Setting{}
 	}
+	if cell.Imported != nil && cell.Imported.Summary != nil {
+		return summarised(*cell.Imported, r, wish)
+	}
 	r.Generator = generatorOf(cell, &t, r.Latency.P50)
 	r.HostCPURatio = hostCPU(cell, t.window, cores, &r)
 	r.Steady = steadyOf(cell)
 	r.Checks = checksOf(cell, cores, &t, &r)
 	r.Findings = findingsOf(scene{cell, &t, &r})
 	r.Caveats = caveatsOf(cell, &r)
+	r.Caveats = append(r.Caveats, importCaveats(cell.Imported)...)
 	r.SLO = wish.judge(&r, &t)
 	return r
 }
