@@ -119,7 +119,7 @@ func (f fields) steps(name string, within bounds) []float64 {
 
 func (r *reader) list(n *node, key string, within bounds) []float64 {
 	if len(n.items) == 0 || len(n.items) > maxSteps {
-		r.add(Fault{Line: n.line, Key: key, Found: fmt.Sprintf("a list of %d", len(n.items)), Allowed: fmt.Sprintf("1 to %d steps", maxSteps)})
+		r.add(Fault{Line: n.line, Key: key, Found: listOf(len(n.items)), Allowed: fmt.Sprintf("1 to %d steps", maxSteps)})
 		return nil
 	}
 	var out []float64

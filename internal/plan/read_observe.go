@@ -47,7 +47,7 @@ func (r *reader) source(n *node, key string, services []string) Observe {
 	if s := f.find("service"); s != nil && s.kind == text && !isName(s.value) {
 		f.fail("service", s.describe(), "a name: letters, digits, _, - and ., a letter or _ first", "")
 	}
-	if f.has("process") == f.has("prometheus") && n.kind == mapping {
+	if f.has("process") == f.has("prometheus") && !f.broken {
 		r.add(Fault{Line: n.line, Key: key, Found: map[bool]string{true: "process and prometheus", false: "neither process nor prometheus"}[f.has("process")],
 			Allowed: "one of the two in a source", Do: "write a source for each"})
 	}

@@ -82,7 +82,7 @@ func (r *reader) ready(n *node, key string) Ready {
 			f.fail("tcp", t.describe(), "HOST:PORT such as 127.0.0.1:8080", "")
 		}
 	}
-	if f.has("url") == f.has("tcp") && n.kind == mapping {
+	if f.has("url") == f.has("tcp") && !f.broken {
 		r.add(Fault{Line: n.line, Key: key, Found: map[bool]string{true: "url and tcp", false: "neither url nor tcp"}[f.has("url")], Allowed: "one of the two",
 			Do: "leave ready out where a started program counts as ready"})
 	}
@@ -166,7 +166,7 @@ func (r *reader) applyStep(n *node, key string) ApplyStep {
 		request.Timeout = out.Timeout
 		out.HTTP = &request
 	}
-	if f.has("command") == f.has("http") && n.kind == mapping {
+	if f.has("command") == f.has("http") && !f.broken {
 		r.add(Fault{Line: n.line, Key: key, Found: map[bool]string{true: "command and http", false: "neither command nor http"}[f.has("http")],
 			Allowed: "one of the two in a step", Do: "write a list of steps where both are meant"})
 	}

@@ -104,7 +104,7 @@ var answerOutcomes = []string{"success", "failure", "rejected", "short_circuited
 func (r *reader) outcome(n *node, key string) OutcomeRule {
 	f := r.mapping(n, key, "status", "header", "body_contains", "is")
 	var out OutcomeRule
-	if !f.has("status") && !f.has("header") && !f.has("body_contains") && n.kind == mapping {
+	if !f.has("status") && !f.has("header") && !f.has("body_contains") && !f.broken {
 		r.add(Fault{Line: n.line, Key: key, Found: "a rule that matches every answer", Allowed: "status, header, body_contains or several of them"})
 	}
 	if s := f.find("status"); s != nil {

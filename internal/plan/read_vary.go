@@ -146,12 +146,19 @@ func (r *reader) checkName(line int, key, name string) {
 	}
 }
 
+func listOf(n int) string {
+	if n == 0 {
+		return "an empty list"
+	}
+	return fmt.Sprintf("a list of %d", n)
+}
+
 // settings reads combinations written one by one. All name the same values, so that every reference has one in each.
 func (r *reader) settings(n *node) ([]record.Setting, []string) {
 	if n.kind != sequence || len(n.items) == 0 || len(n.items) > maxSettings {
 		found := n.describe()
 		if n.kind == sequence {
-			found = fmt.Sprintf("a list of %d", len(n.items))
+			found = listOf(len(n.items))
 		}
 		r.add(Fault{Line: n.line, Key: "vary.settings", Found: found, Allowed: fmt.Sprintf("a list of 1 to %d mappings", maxSettings), Do: "write [{name: value}, …]"})
 		return nil, nil

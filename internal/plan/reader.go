@@ -21,6 +21,8 @@ type fields struct {
 	r    *reader
 	key  string
 	node *node
+	// broken: there was no mapping, which has been told; what is missing in it is not told as well.
+	broken bool
 }
 
 // mapping checks that n is a mapping with no key but the allowed, none twice. The result is usable in any case.
@@ -28,7 +30,7 @@ func (r *reader) mapping(n *node, key string, allowed ...string) fields {
 	f := fields{r: r, key: key, node: n}
 	if n.kind != mapping {
 		r.add(Fault{Line: n.line, Key: key, Found: n.describe(), Allowed: "a mapping with the keys " + strings.Join(allowed, ", ")})
-		f.node = &node{kind: mapping, line: n.line}
+		f.node, f.broken = &node{kind: mapping, line: n.line}, true
 		return f
 	}
 	f.checkTwice()
@@ -50,7 +52,7 @@ func (r *reader) open(n *node, key, what string) fields {
 	f := fields{r: r, key: key, node: n}
 	if n.kind != mapping {
 		r.add(Fault{Line: n.line, Key: key, Found: n.describe(), Allowed: what})
-		f.node = &node{kind: mapping, line: n.line}
+		f.node, f.broken = &node{kind: mapping, line: n.line}, true
 		return f
 	}
 	f.checkTwice()
@@ -84,7 +86,7 @@ func (f fields) has(name string) bool { return f.find(name) != nil }
 // need is find for a key that must be there.
 func (f fields) need(name, what string) *node {
 	n := f.find(name)
-	if n == nil {
+	if n == nil && !f.broken {
 		f.r.add(Fault{Line: f.node.line, Key: join(f.key, name), Found: "no such key", Allowed: what, Do: "add it"})
 	}
 	return n

@@ -2,120 +2,123 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/loadline-dev/loadline/internal/record"
 )
 
-// An SLO is a list of promises, all to be held: p99<100ms,success>99.9%. Terms are a latency (p and a percentile, mean or max) below a
-// duration, a share of the answers (success above, any other outcome below), or goodput above a rate per second.
+// An SLO is a list of promises, all to be held. This file checks and normalises their text; judging them is a question of a floor above.
 
-const sloAllowed = "terms such as p99<100ms, mean<20ms, max<1s, success>99.9%, rejected<1%, goodput>1000, joined by commas"
+const sloAllowed = "p99<100ms (any percentile), mean<20ms, success>99.9%, rejected<1%, goodput>100/s, joined by commas; or a mapping such as {p99: 100ms, success: 99.9%}"
 
-// slo reads the promises as a text or as a mapping of names and limits and writes them in the text's form.
+// slo reads the promises as a text, or as a mapping whose limits are themselves allowed, and writes them in the text's form.
 func (r *reader) slo(n *node, key string) string {
 	var terms []string
-	switch n.kind {
-	case mapping:
-		for _, e := range r.open(n, key, sloAllowed).node.entry {
-			value := r.text(e.value, join(key, e.key), "a limit")
-			term, err := sloTerm(e.key, sloDirection(e.key), value)
-			if err != nil {
-				r.add(Fault{Line: e.line, Key: join(key, e.key), Found: err.Error(), Allowed: sloAllowed})
-			}
-			terms = append(terms, term)
+	seen := map[string]bool{}
+	add := func(line int, key string, t sloTerm) {
+		if fault := t.fault(); fault != "" {
+			r.add(Fault{Line: line, Key: key, Found: fault, Allowed: sloAllowed})
+			return
 		}
-	case text:
+		if seen[t.figure()] {
+			r.add(Fault{Line: line, Key: key, Found: t.name + " a second time", Allowed: "each figure once", Do: "keep one"})
+		}
+		seen[t.figure()] = true
+		terms = append(terms, t.String())
+	}
+	switch {
+	case n.kind == mapping && len(n.entry) > 0:
+		for _, e := range r.open(n, key, sloAllowed).node.entry {
+			at := join(key, e.key)
+			add(e.line, at, sloTerm{name: e.key, op: sloSide(e.key) + "=", limit: r.text(e.value, at, "a limit")})
+		}
+	case n.kind == text:
 		for part := range strings.SplitSeq(n.value, ",") {
-			term, err := sloText(part)
-			if err != nil {
-				r.add(Fault{Line: n.line, Key: key, Found: err.Error(), Allowed: sloAllowed})
-			}
-			terms = append(terms, term)
+			add(n.line, key, cutTerm(part))
 		}
 	default:
-		r.add(Fault{Line: n.line, Key: key, Found: n.describe(), Allowed: sloAllowed})
-	}
-	if n.kind == mapping && len(terms) == 0 {
-		r.add(Fault{Line: n.line, Key: key, Found: "no promise", Allowed: sloAllowed, Do: "remove slo"})
+		r.add(Fault{Line: n.line, Key: key, Found: n.describe(), Allowed: sloAllowed, Do: "remove slo if nothing is promised"})
 	}
 	return strings.Join(terms, ",")
 }
 
-// sloDirection is the side on which a figure is good.
-func sloDirection(name string) string {
+// sloTerm is one promise: a figure and the limit that it must stay below or above.
+type sloTerm struct{ name, op, limit string }
+
+func (t sloTerm) String() string { return t.name + t.op + t.limit }
+
+// cutTerm takes a text apart; what is no term comes back without an op.
+func cutTerm(s string) sloTerm {
+	s = strings.TrimSpace(s)
+	at := strings.IndexAny(s, "<>")
+	if at < 0 {
+		return sloTerm{name: s}
+	}
+	t := sloTerm{name: strings.TrimSpace(s[:at]), op: s[at : at+1]}
+	limit, inclusive := strings.CutPrefix(s[at+1:], "=")
+	if inclusive {
+		t.op += "="
+	}
+	t.limit = strings.TrimSpace(limit)
+	return t
+}
+
+// sloSide is the side on which a figure is good.
+func sloSide(name string) string {
 	if name == "success" || name == "goodput" {
 		return ">"
 	}
 	return "<"
 }
 
-func sloText(s string) (string, error) {
-	s = strings.TrimSpace(s)
-	at := strings.IndexAny(s, "<>")
-	if at <= 0 {
-		return "", fmt.Errorf("the term %q", shorten(s))
+// figure is what the term bounds: p99.9 and p999 are the same.
+func (t sloTerm) figure() string {
+	if q, ok := percentile(t.name); ok {
+		return "p" + strconv.FormatFloat(q, 'g', 12, 64)
 	}
-	op, rest := s[at:at+1], s[at+1:]
-	if strings.HasPrefix(rest, "=") {
-		op, rest = op+"=", rest[1:]
-	}
-	return sloTerm(strings.TrimSpace(s[:at]), op, strings.TrimSpace(rest))
+	return t.name
 }
 
-// sloTerm checks one promise and writes it without spaces.
-func sloTerm(name, op, value string) (string, error) {
-	term := name + op + value
-	if !strings.HasPrefix(op, sloDirection(name)) {
-		return "", fmt.Errorf("the term %q, which no good result can hold", shorten(term))
-	}
+// fault says what was found where the term is wrong; empty: it is right.
+func (t sloTerm) fault() string {
+	_, isPercentile := percentile(t.name)
 	ok := false
 	switch {
-	case name == "goodput":
-		v, err := strconv.ParseFloat(strings.TrimSuffix(value, "/s"), 64)
-		ok = err == nil && v > 0 && v <= maxRate
-	case isLatency(name):
-		d, err := time.ParseDuration(value)
+	case t.name == "goodput":
+		ok = inUnit(t.limit, "/s", math.MaxFloat64) && !inUnit(t.limit, "/s", 0)
+	case t.name == "success" || t.name == "rejected":
+		ok = inUnit(t.limit, "%", 100)
+	case isPercentile || t.name == "mean":
+		d, err := time.ParseDuration(t.limit)
 		ok = err == nil && d > 0
-	case isShare(name):
-		ok = isRatio(value)
 	}
+	term := fmt.Sprintf("the term %q", shorten(t.String()))
 	if !ok {
-		return "", fmt.Errorf("the term %q", shorten(term))
+		return term
 	}
-	return term, nil
+	if !strings.HasPrefix(t.op, sloSide(t.name)) {
+		return term + ", which is bounded from the wrong side"
+	}
+	return ""
 }
 
-// isLatency tells whether a name is a figure of latency: mean, max, or p and a percentile. Digits after the second are decimals: p999 is
-// the 99.9th percentile, as p99.9 is.
-func isLatency(name string) bool {
-	digits, isPercentile := strings.CutPrefix(name, "p")
-	if !isPercentile {
-		return name == "mean" || name == "max"
-	}
-	whole, fraction, dotted := strings.Cut(digits, ".")
-	if strings.Trim(whole+fraction, "0123456789") != "" || len(whole) == 0 || len(whole)+len(fraction) > 6 {
-		return false
-	}
-	if dotted {
-		return len(whole) <= 2 && fraction != ""
-	}
-	return true
+// inUnit tells whether s is a number from 0 to most with the unit.
+func inUnit(s, unit string, most float64) bool {
+	digits, ok := strings.CutSuffix(s, unit)
+	v, err := strconv.ParseFloat(digits, 64)
+	return ok && err == nil && v >= 0 && v <= most
 }
 
-func isShare(name string) bool {
-	_, err := record.ParseOutcome(name)
-	return err == nil
-}
-
-// isRatio accepts 99.9% and 0.999.
-func isRatio(s string) bool {
-	number, percent := strings.CutSuffix(s, "%")
-	v, err := strconv.ParseFloat(number, 64)
-	if percent {
-		v /= 100
+// percentile reads p50, p99.9 or p999: from the third digit on, digits after a nine are decimals.
+func percentile(name string) (float64, bool) {
+	digits, ok := strings.CutPrefix(name, "p")
+	if !ok || strings.Trim(digits, "0123456789.") != "" {
+		return 0, false
 	}
-	return err == nil && v >= 0 && v <= 1
+	if len(digits) > 2 && digits[0] == '9' && !strings.Contains(digits, ".") {
+		digits = digits[:2] + "." + digits[2:]
+	}
+	v, err := strconv.ParseFloat(digits, 64)
+	return v, err == nil && v > 0 && v < 100
 }
