@@ -254,7 +254,6 @@ const (
 	Unknown                   // no such key
 	WithoutEffect             // it is read by nobody, or something else overrides it
 	Unresolved                // its value stands elsewhere and is not known here
-	Misleading                // it acts otherwise than it reads
 )
 
 // Fault is a setting that a reader could not take as it stands.

@@ -4,6 +4,7 @@
 package properties
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -34,7 +35,23 @@ func Parse(text, file string) ([]limits.Property, []limits.Fault) {
 		}
 		out = append(out, limits.Property{Value: value, At: at})
 	}
-	return out, faults
+	return out, append(faults, overwritten(out)...)
+}
+
+// overwritten names the keys that a later line takes back: the usual way in which an edit has no effect.
+func overwritten(all []limits.Property) []limits.Fault {
+	last := make(map[string]limits.Property, len(all))
+	for _, p := range all {
+		last[p.At.Key] = p
+	}
+	var faults []limits.Fault
+	for _, p := range all {
+		if wins := last[p.At.Key]; wins.At.Line != p.At.Line {
+			faults = append(faults, limits.Fault{Kind: limits.WithoutEffect, At: p.At, Also: []limits.At{wins.At},
+				Text: fmt.Sprintf("%q is overwritten by line %d, which says %q", p.Value, wins.At.Line, wins.Value), Next: "keep one of the two lines"})
+		}
+	}
+	return faults
 }
 
 func split(text string) []string {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/loadline-dev/loadline/internal/parse/limits"
 	"github.com/loadline-dev/loadline/internal/parse/properties"
 )
 
@@ -42,6 +43,13 @@ func TestABadUnicodeEscapeIsReportedWithItsLine(t *testing.T) {
 	got, faults := properties.Parse("a=1\nb=\\u12", "f.properties")
 	if len(got) != 1 || len(faults) != 1 || faults[0].At.Line != 2 || faults[0].At.File != "f.properties" {
 		t.Errorf("got %v, faults %v", got, faults)
+	}
+}
+
+func TestAKeyWrittenTwiceNamesTheLineThatWins(t *testing.T) {
+	_, faults := properties.Parse("k=1\nother=2\nk=3", "f")
+	if len(faults) != 1 || faults[0].At.Line != 1 || faults[0].Also[0].Line != 3 || faults[0].Kind != limits.WithoutEffect {
+		t.Errorf("got %v", faults)
 	}
 }
 
