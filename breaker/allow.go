@@ -10,7 +10,8 @@ import (
 
 // What a call may do without the lock stands in the low bits of word, the epoch in the high 32. "Till" is the instant in b.till.
 const (
-	wordPass          = iota // admitted, as an ordinary call
+	wordPass          = iota // admitted, as an ordinary call whose start nobody will ask for
+	wordPassTimed            // admitted, as an ordinary call whose start decides whether it was slow
 	wordPassTill             // the same, but from till on the window must be judged first (Hystrix mode)
 	wordRefuse               // refused until till
 	wordRefuseProbing        // refused until till, when the oldest probe expires
@@ -27,13 +28,21 @@ type Permit struct {
 }
 
 // Allow asks whether a call may go on. When it may not, the error matches ErrOpen, and the call must not be made.
-func (b *Breaker) Allow() (Permit, error) { return b.AllowAt(b.clock.Now()) }
+func (b *Breaker) Allow() (Permit, error) {
+	if word := b.word.Load(); word&wordKind == wordPass {
+		return Permit{b: b, start: unknown, ticket: policy.BreakerTicket{Epoch: uint32(word >> 32)}}, nil
+	}
+	return b.AllowAt(b.clock.Now())
+}
+
+// unknown is the start of a call that no rule asked for; should one ask later, the call counts as quick.
+const unknown = time.Duration(-1)
 
 // AllowAt is Allow for a caller who has just read the breaker's Clock.
 func (b *Breaker) AllowAt(now time.Duration) (Permit, error) {
 	word := b.word.Load()
 	switch word & wordKind {
-	case wordPass:
+	case wordPass, wordPassTimed:
 		return Permit{b: b, start: now, ticket: policy.BreakerTicket{Epoch: uint32(word >> 32)}}, nil
 	case wordPassTill:
 		if int64(now) < b.till.Load() {
@@ -90,7 +99,11 @@ func (p *Permit) DoneAt(now time.Duration, outcome Outcome) {
 		b.probeDone(now, p.start, p.ticket, outcome)
 		return
 	}
-	b.done(now, now-p.start, p.ticket, outcome)
+	elapsed := now - p.start
+	if p.start == unknown {
+		elapsed = 0
+	}
+	b.done(now, elapsed, p.ticket, outcome)
 }
 
 func (b *Breaker) done(now, elapsed time.Duration, ticket policy.BreakerTicket, outcome Outcome) {
@@ -109,7 +122,7 @@ func (b *Breaker) done(now, elapsed time.Duration, ticket policy.BreakerTicket, 
 		b.moveOn(now)
 	}
 	sum := g.window.add(calls, slow)
-	if g.rules.Mode == policy.BreakerStandard && word&wordKind == wordPass && g.trips(sum) {
+	if g.rules.Mode == policy.BreakerStandard && word&wordKind <= wordPassTimed && g.trips(sum) {
 		b.judge(now, g, ticket, sum)
 	}
 }
@@ -193,15 +206,19 @@ func (b *Breaker) publishLocked() {
 func (b *Breaker) verdictLocked() (kind uint64, till time.Duration) {
 	rules := b.gate.Rules()
 	state, force := b.gate.State(), rules.Force
+	pass := uint64(wordPass)
+	if rules.SlowAfter > 0 {
+		pass = wordPassTimed
+	}
 	switch {
 	case force == policy.BreakerForcedOpen:
 		return wordRefuse, 1<<63 - 1
 	case force == policy.BreakerDisabled, force == policy.BreakerForcedClosed && state != policy.BreakerClosed:
-		return wordPass, 0
+		return pass, 0
 	case state == policy.BreakerClosed && rules.Mode == policy.BreakerHystrix:
 		return wordPassTill, time.Duration(b.gear.Load().window.end.Load())
 	case state == policy.BreakerClosed:
-		return wordPass, 0
+		return pass, 0
 	case state == policy.BreakerOpen:
 		return wordRefuse, b.gate.ProbesFrom()
 	}
