@@ -1,0 +1,139 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/loadline-dev/loadline/internal/parse/procfs"
+)
+
+// process is one process with its threads.
+type process struct {
+	pid     int64
+	dir     string
+	started int64 // with pid it names the process for ever
+	stat    stat
+	threads map[int64]*thread
+	gone    totals // switches and waiting of threads that have ended
+	proc    files
+	fds     int64
+	credit  totals // what ended children have left, not yet claimed by one that was known
+	ended   bool   // a thread has ended since threads were listed
+}
+
+// stat is what is kept of the process's stat; ended threads are part of it.
+type stat struct {
+	parent                 int64
+	user, system           time.Duration
+	childUser, childSystem time.Duration
+	minor, major           int64
+	childMinor, childMajor int64
+	threads, rss           int64
+}
+
+// open finds a process and its threads.
+func (f files) open(pid int64) (*process, error) {
+	p := &process{pid: pid, dir: f.root + "/" + strconv.FormatInt(pid, 10), threads: map[int64]*thread{}, proc: f}
+	if err := p.read(f); err != nil {
+		return nil, err
+	}
+	p.credit = totals{}
+	return p, nil
+}
+
+func (p *process) close() {
+	for _, t := range p.threads {
+		t.close(p.proc)
+	}
+}
+
+// read looks at the process and its threads; an error means that it has ended.
+func (p *process) read(f files) error {
+	text, err := f.read(p.dir + "/stat")
+	if err != nil {
+		return err
+	}
+	s, ok := procfs.ParseStat(text)
+	if !ok {
+		return fmt.Errorf("%s/stat: found %.60q, want a line as proc(5) describes it", p.dir, text)
+	}
+	if p.started == 0 {
+		p.started = s.Started
+	}
+	if s.Started != p.started {
+		return os.ErrProcessDone // The id was given to another.
+	}
+	p.take(s)
+	if p.ended || s.Threads != int64(len(p.threads)) {
+		p.list(f)
+	}
+	for tid, t := range p.threads {
+		if t.read(f) != nil {
+			p.lose(tid, t)
+		}
+	}
+	p.fds = f.descriptors(p.dir)
+	return nil
+}
+
+// take keeps the figures and credits what ended children have left since the last look.
+func (p *process) take(s procfs.Stat) {
+	before := p.stat
+	p.stat = stat{
+		parent: s.Parent, user: ticks(s.User), system: ticks(s.System), childUser: ticks(s.ChildUser), childSystem: ticks(s.ChildSystem),
+		minor: s.MinorFaults, major: s.MajorFaults, childMinor: s.ChildMinor, childMajor: s.ChildMajor,
+		threads: s.Threads, rss: s.RSSPages * int64(os.Getpagesize()),
+	}
+	p.credit.user += p.stat.childUser - before.childUser
+	p.credit.system += p.stat.childSystem - before.childSystem
+}
+
+func ticks(n int64) time.Duration { return time.Duration(n) * (time.Second / procfs.TicksPerSecond) }
+
+// list finds new threads.
+func (p *process) list(f files) {
+	tids, err := f.numbers(p.dir + "/task")
+	if err != nil {
+		return
+	}
+	p.ended = false
+	for _, tid := range tids {
+		if p.threads[tid] == nil {
+			p.threads[tid] = newThread(p.dir+"/task/"+strconv.FormatInt(tid, 10), f)
+		}
+	}
+}
+
+// lose keeps what a thread had used when it ended, as far as it was seen.
+func (p *process) lose(tid int64, t *thread) {
+	p.gone.add(totals{wait: max(0, time.Duration(t.sched.WaitNanos)), voluntary: max(0, t.switches.Voluntary), involuntary: max(0, t.switches.Involuntary)})
+	t.close(p.proc)
+	delete(p.threads, tid)
+	p.ended = true
+}
+
+// total is what the process, its ended threads and the children it waited for have used.
+func (p *process) total() totals {
+	out := p.gone
+	for _, t := range p.threads {
+		out.add(totals{wait: time.Duration(t.sched.WaitNanos), voluntary: t.switches.Voluntary, involuntary: t.switches.Involuntary})
+	}
+	s := p.stat
+	out.user, out.system = s.user+s.childUser, s.system+s.childSystem
+	out.minor, out.major = s.minor+s.childMinor, s.major+s.childMajor
+	out.threads, out.rss, out.fds = s.threads, s.rss, p.fds
+	return out
+}
+
+// inherited tells whether the process's children figures have grown by what an ended child had used, and claims it.
+func (p *process) inherited(used totals) bool {
+	const slack = 2 * time.Second / procfs.TicksPerSecond // Ticks are cut, not rounded, on both sides.
+	if p.credit.user+slack < used.user || p.credit.system+slack < used.system {
+		return false
+	}
+	p.credit.user = max(0, p.credit.user-used.user)
+	p.credit.system = max(0, p.credit.system-used.system)
+	return true
+}
