@@ -1,6 +1,7 @@
 package interchange
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -46,7 +47,17 @@ func newFold() *fold {
 	return &fold{width: int64(time.Second), codes: map[string]int64{}}
 }
 
-func (f *fold) add(s sample) {
+// farthest bounds instants and latencies (ns), about 73 years: what lies beyond is no time of a test, and would overflow.
+const farthest = 1 << 61
+
+// errTime says that a sample lies beyond what a clock of our century shows.
+var errTime = errors.New("a time beyond the range of a clock: check its unit")
+
+// add takes a sample, or says that its times are none.
+func (f *fold) add(s sample) error {
+	if s.start < 0 || s.start > farthest || s.latency < 0 || s.latency > farthest/2 {
+		return errTime
+	}
 	end := s.start + int64(s.latency)
 	if f.count == 0 {
 		f.first, f.last = s.start, end
@@ -69,6 +80,7 @@ func (f *fold) add(s sample) {
 	if len(s.code) > 0 && s.outcome != record.Success {
 		f.countCode(s.code)
 	}
+	return nil
 }
 
 // maxCodes bounds the memory that distinct error texts take.

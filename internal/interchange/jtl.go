@@ -57,15 +57,13 @@ func (j *jtl) add(r jtlRow, line int) error {
 		j.subs++
 		return nil
 	}
-	s := sample{start: r.stamp, latency: time.Duration(r.elapsed) * time.Millisecond, users: j.usersNow(r)}
+	s := sample{start: r.stamp, latency: time.Duration(milliseconds(r.elapsed)), users: j.usersNow(r)}
 	s.outcome, s.code = jtlOutcome(r)
 	if bytes.HasPrefix(r.message, []byte(transactionMessage)) {
-		j.sums.add(s)
-		return nil
+		return atLine(j.sums.add(s), line)
 	}
 	j.counted++
-	j.requests.add(s)
-	return nil
+	return atLine(j.requests.add(s), line)
 }
 
 // isSub finds sub-samples by their name: that of the thread's last top-level sample, a hyphen, and a number. Redirects and embedded
@@ -360,7 +358,7 @@ var jtlLayouts = []string{"2006/01/02 15:04:05.000", "2006-01-02 15:04:05.000", 
 
 func (c *jtlCSV) stampOf(text []byte, opt Options) (int64, error) {
 	if ms, ok := integer(text); ok {
-		return ms * int64(time.Millisecond), nil
+		return milliseconds(ms), nil
 	}
 	if c.layout != "" {
 		if t, err := time.ParseInLocation(c.layout, string(text), opt.Location); err == nil {

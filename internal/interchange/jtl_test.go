@@ -177,7 +177,7 @@ func TestJTLLevelsOfUsersBecomeCells(t *testing.T) {
 func TestALongImportStaysWithinItsSlices(t *testing.T) {
 	f := newFold()
 	for second := range 100_000 {
-		f.add(sample{start: int64(second) * int64(time.Second), latency: time.Millisecond, users: 3})
+		mustAdd(t, f, sample{start: int64(second) * int64(time.Second), latency: time.Millisecond, users: 3})
 	}
 	cells := f.cells(record.Imported{})
 	if len(cells) != 1 || len(cells[0].Intervals) > maxSlices {
@@ -189,12 +189,27 @@ func TestALongImportStaysWithinItsSlices(t *testing.T) {
 func TestSamplesBeforeTheFirstAreKept(t *testing.T) {
 	f := newFold()
 	for _, second := range []int64{5000, 4990, 100, 9000, 0} {
-		f.add(sample{start: second * int64(time.Second), latency: time.Second})
+		mustAdd(t, f, sample{start: second * int64(time.Second), latency: time.Second})
 	}
 	cells := f.cells(record.Imported{})
 	wantOutcomes(t, cells[0], map[record.Outcome]int64{record.Success: 5})
 	if cells[0].Window != 9001*time.Second {
 		t.Errorf("window: got %v", cells[0].Window)
+	}
+}
+
+func mustAdd(t *testing.T, f *fold, s sample) {
+	t.Helper()
+	if err := f.add(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTimesBeyondAnyClockAreRefused(t *testing.T) {
+	for _, row := range []string{"9223372036854775807,5,x,200,true\n", "9223372036854,5,x,200,true\n", "1000,9223372036854775807,x,200,true\n"} {
+		if _, err := importText(t, "jtl", shortHeader+"1000,5,x,200,true\n"+row); err == nil || !strings.Contains(err.Error(), "input:3") {
+			t.Errorf("%q: got %v", row, err)
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"html"
 	"io"
-	"time"
 
 	"github.com/loadline-dev/loadline/internal/record"
 )
@@ -132,7 +131,7 @@ func (x *jtlXML) set(r *jtlRow, name string, value []byte) error {
 		return x.number(&r.elapsed, name, value)
 	case "ts", "timeStamp":
 		err := x.number(&r.stamp, name, value)
-		r.stamp *= int64(time.Millisecond)
+		r.stamp = milliseconds(r.stamp)
 		return err
 	case "na":
 		return x.number(&r.users, name, value)

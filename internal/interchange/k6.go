@@ -25,21 +25,21 @@ type k6 struct {
 	fold    *fold
 	dropped float64
 	users   int
-	refused int64
 }
 
-func (k *k6) point(p k6Point) {
+func (k *k6) point(p k6Point) error {
 	switch p.metric {
 	case "vus":
-		k.users = int(max(p.value, 0))
+		k.users = int(min(max(p.value, 0), math.MaxInt32))
 	case "dropped_iterations":
-		k.dropped += p.value
+		k.dropped += min(max(p.value, 0), math.MaxInt32)
 	case "http_req_duration":
-		k.request(p)
+		return k.request(p)
 	}
+	return nil
 }
 
-func (k *k6) request(p k6Point) {
+func (k *k6) request(p k6Point) error {
 	latency := time.Duration(0)
 	if p.value > 0 && p.value < float64(math.MaxInt64/int64(time.Millisecond)) {
 		latency = time.Duration(p.value * float64(time.Millisecond))
@@ -50,9 +50,8 @@ func (k *k6) request(p k6Point) {
 		if len(s.code) == 0 {
 			s.code = fmt.Appendf(nil, "error code %d", p.code)
 		}
-		k.refused++
 	}
-	k.fold.add(s)
+	return k.fold.add(s)
 }
 
 // k6Outcome maps k6's numeric error codes: 1050 timeout, 11xx DNS, 12xx TCP, 13xx TLS.

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
+	"time"
 )
 
 // maxRow bounds one record of a text format, so that a broken quote cannot take the whole file into memory.
@@ -140,15 +142,31 @@ func (r *rows) quoted(row []byte) (field, rest []byte, err error) {
 
 // integer reads a non-negative whole number without allocation.
 func integer(text []byte) (int64, bool) {
-	if len(text) == 0 || len(text) > 18 {
+	if len(text) == 0 || len(text) > 19 {
 		return 0, false
 	}
-	var n int64
+	var n uint64
 	for _, c := range text {
 		if c < '0' || c > '9' {
 			return 0, false
 		}
-		n = n*10 + int64(c-'0')
+		n = n*10 + uint64(c-'0')
 	}
-	return n, true
+	return int64(n), n <= math.MaxInt64
+}
+
+// milliseconds turns ms into ns; what would overflow becomes the largest number, which no fold takes.
+func milliseconds(ms int64) int64 {
+	if ms > math.MaxInt64/int64(time.Millisecond) {
+		return math.MaxInt64
+	}
+	return ms * int64(time.Millisecond)
+}
+
+// atLine gives an error of a fold its place.
+func atLine(err error, line int) error {
+	if err == nil {
+		return nil
+	}
+	return faultAt(line, "check the file and the unit of its times", "%v", err)
 }

@@ -79,8 +79,7 @@ func readVegetaJSON(in *bufio.Reader) ([]record.Cell, error) {
 		if r.Timestamp.IsZero() || r.Latency < 0 {
 			return faultAt(line, "check that this is vegeta encode's JSON", "no timestamp, or a latency below 0")
 		}
-		v.add(r.Timestamp.UnixNano(), r.Latency, r.Code, []byte(r.Error), []byte(r.Attack))
-		return nil
+		return atLine(v.add(r.Timestamp.UnixNano(), r.Latency, r.Code, []byte(r.Error), []byte(r.Attack)), line)
 	})
 	if err != nil {
 		return nil, err
@@ -112,9 +111,8 @@ func readK6JSON(in *bufio.Reader) ([]record.Cell, error) {
 		}
 		status, _ := integer([]byte(p.Data.Tags["status"]))
 		code, _ := integer([]byte(p.Data.Tags["error_code"]))
-		k.point(k6Point{metric: p.Metric, value: p.Data.Value, end: p.Data.Time.UnixNano(), status: int(status), code: int(code),
-			text: []byte(p.Data.Tags["error"])})
-		return nil
+		return atLine(k.point(k6Point{metric: p.Metric, value: p.Data.Value, end: p.Data.Time.UnixNano(), status: int(status), code: int(code),
+			text: []byte(p.Data.Tags["error"])}), line)
 	})
 	if err != nil {
 		return nil, err
@@ -193,11 +191,13 @@ func (g *gatling) request(fields []string, bad func(string) error) error {
 	if !ok || !ok2 || end < start {
 		return bad("start and end in epoch milliseconds, the end not before the start")
 	}
-	s := sample{start: start * int64(time.Millisecond), latency: time.Duration(end-start) * time.Millisecond, users: g.users}
+	s := sample{start: milliseconds(start), latency: time.Duration(milliseconds(end - start)), users: g.users}
 	if fields[5] != "OK" {
 		s.outcome, s.code = gatlingOutcome(strings.Join(fields[6:], " "))
 	}
-	g.fold.add(s)
+	if err := g.fold.add(s); err != nil {
+		return bad(err.Error())
+	}
 	return nil
 }
 

@@ -114,8 +114,7 @@ func readHeyCSV(in *bufio.Reader) ([]record.Cell, error) {
 			return err
 		}
 		status, _ := integer(fields[t.columns["status-code"]])
-		f.add(sample{start: int64(start), latency: latency, outcome: statusOutcome(int(status)), code: statusCode(int(status))})
-		return nil
+		return atLine(f.add(sample{start: int64(start), latency: latency, outcome: statusOutcome(int(status)), code: statusCode(int(status))}), t.rows.line)
 	})
 	if err != nil {
 		return nil, err
@@ -149,8 +148,7 @@ func readOhaCSV(in *bufio.Reader) ([]record.Cell, error) {
 			return err
 		}
 		status, _ := integer(fields[t.columns["status"]])
-		f.add(sample{start: int64(start), latency: latency, outcome: statusOutcome(int(status)), code: statusCode(int(status))})
-		return nil
+		return atLine(f.add(sample{start: int64(start), latency: latency, outcome: statusOutcome(int(status)), code: statusCode(int(status))}), t.rows.line)
 	})
 	if err != nil {
 		return nil, err
@@ -173,8 +171,10 @@ func readAbTSV(in *bufio.Reader) ([]record.Cell, error) {
 			return faultAt(t.rows.line, "check the file", "seconds and ttime: found %q and %q, want whole numbers",
 				clip(string(fields[t.columns["seconds"]])), clip(string(fields[t.columns["ttime"]])))
 		}
-		f.add(sample{start: start * int64(time.Second), latency: time.Duration(latency) * time.Millisecond, outcome: record.Success})
-		return nil
+		if start > farthest/int64(time.Second) {
+			return atLine(errTime, t.rows.line)
+		}
+		return atLine(f.add(sample{start: start * int64(time.Second), latency: time.Duration(milliseconds(latency)), outcome: record.Success}), t.rows.line)
 	})
 	if err != nil {
 		return nil, err
@@ -200,8 +200,7 @@ func readVegetaCSV(in *bufio.Reader) ([]record.Cell, error) {
 			return faultAt(t.rows.line, "check that this is vegeta encode's CSV", "found %q, want time, status and latency as whole numbers",
 				clip(string(bytes.Join(fields[:3], []byte{','}))))
 		}
-		v.add(start, latency, int(code), fields[5], fields[7])
-		return nil
+		return atLine(v.add(start, latency, int(code), fields[5], fields[7]), t.rows.line)
 	})
 	if err != nil {
 		return nil, err
@@ -217,7 +216,7 @@ type vegeta struct {
 
 func newVegeta() *vegeta { return &vegeta{folds: map[string]*fold{}} }
 
-func (v *vegeta) add(start, latency int64, code int, text, attack []byte) {
+func (v *vegeta) add(start, latency int64, code int, text, attack []byte) error {
 	f := v.folds[string(attack)]
 	if f == nil {
 		f = newFold()
@@ -228,7 +227,7 @@ func (v *vegeta) add(start, latency int64, code int, text, attack []byte) {
 	if code == 0 {
 		s.outcome, s.code = errorOutcome(text), text
 	}
-	f.add(s)
+	return f.add(s)
 }
 
 func (v *vegeta) finish(variant string, cut bool) ([]record.Cell, error) {
@@ -297,8 +296,7 @@ func readK6CSV(in *bufio.Reader) ([]record.Cell, error) {
 		}
 		code, _ := integer(field(fields, "error_code"))
 		status, _ := integer(field(fields, "status"))
-		k.point(k6Point{metric: name, value: value, end: stamp, status: int(status), code: int(code), text: field(fields, "error")})
-		return nil
+		return atLine(k.point(k6Point{metric: name, value: value, end: stamp, status: int(status), code: int(code), text: field(fields, "error")}), t.rows.line)
 	})
 	if err != nil {
 		return nil, err
@@ -307,11 +305,11 @@ func readK6CSV(in *bufio.Reader) ([]record.Cell, error) {
 }
 
 func k6Stamp(text []byte) (int64, error) {
-	if n, ok := integer(text); ok {
-		return n * k6Factor(len(text)), nil
-	}
-	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil && n > 0 {
-		return n, nil // 19 digits: ns
+	if n, ok := integer(text); ok && len(text) >= 10 {
+		if factor := k6Factor(len(text)); n <= farthest/factor {
+			return n * factor, nil
+		}
+		return 0, errTime
 	}
 	t, err := time.Parse(time.RFC3339Nano, string(text))
 	if err != nil {

@@ -284,14 +284,15 @@ func readGhz(in *bufio.Reader, _ Options) ([]record.Cell, error) {
 	}
 	var r struct {
 		Count, Total, Average, Fastest, Slowest, RPS float64
-		Errors                                       map[string]float64 `json:"errorDistribution"`
-		Codes                                        map[string]float64 `json:"statusCodeDistribution"`
-		Latencies                                    []struct{ Percentage, Latency float64 }
+		Codes                                        map[string]float64                      `json:"statusCodeDistribution"`
 		LatencyDistribution                          []struct{ Percentage, Latency float64 } `json:"latencyDistribution"`
 		Options                                      struct{ Concurrency int }
 	}
 	if err := object(in, &r, "ghz's JSON result"); err != nil {
 		return nil, err
+	}
+	if r.Count == 0 {
+		return nil, faultAt(0, "check that this is ghz's JSON and that the run ended", "no calls were counted")
 	}
 	var failed float64
 	codes := map[string]int64{}
@@ -322,7 +323,7 @@ func readGhzCSV(in *bufio.Reader) ([]record.Cell, error) {
 		}
 		fields := strings.SplitN(string(text), ",", 3)
 		ms, err := strconv.ParseFloat(fields[0], 64)
-		if err != nil || len(fields) < 2 || !(ms >= 0) || ms > 1e12 {
+		if err != nil || len(fields) < 2 || !(ms >= 0) || ms > 1e12 || !grpcWord(fields[1]) {
 			return faultAt(line, "check that this is ghz's CSV", "found %q, want duration (ms),status,error", clip(string(text)))
 		}
 		s := sample{start: at, latency: time.Duration(ms * float64(time.Millisecond))}
@@ -330,8 +331,7 @@ func readGhzCSV(in *bufio.Reader) ([]record.Cell, error) {
 			s.outcome, s.code = grpcOutcome(fields[1]), []byte("grpc "+fields[1])
 		}
 		at++
-		f.add(s)
-		return nil
+		return atLine(f.add(s), line)
 	})
 	if err != nil {
 		return nil, err
@@ -343,6 +343,11 @@ func readGhzCSV(in *bufio.Reader) ([]record.Cell, error) {
 	}
 	cells[0].Window, cells[0].Load.RatePerSec = 0, 0
 	return cells, nil
+}
+
+// grpcWord tells whether a status looks like gRPC's names: OK, Unavailable, …
+func grpcWord(status string) bool {
+	return status != "" && strings.Trim(status, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") == ""
 }
 
 func grpcOutcome(status string) record.Outcome {
