@@ -1,0 +1,78 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/loadline-dev/loadline/internal/archive"
+	"github.com/loadline-dev/loadline/internal/load"
+	"github.com/loadline-dev/loadline/internal/plan"
+	"github.com/loadline-dev/loadline/internal/record"
+)
+
+// measure drives the load of one cell while the services are sampled on the cell's clock.
+func (r *runner) measure(ctx context.Context, expanded *plan.Plan, cell plan.Cell) error {
+	origin := r.Now()
+	writer, err := r.Writer.BeginCell(cellRecord(expanded, cell, origin))
+	if err != nil {
+		return err
+	}
+	err = r.drive(ctx, expanded, cell, origin, writer)
+	end := archive.CellEnd{Partial: err != nil}
+	if err != nil && ctx.Err() == nil {
+		end.Failure = err.Error()
+	}
+	return errors.Join(err, writer.End(end))
+}
+
+func (r *runner) drive(ctx context.Context, expanded *plan.Plan, cell plan.Cell, origin time.Time, writer *archive.CellWriter) error {
+	job := load.Job{Target: expanded.Target, Load: cell.Load, Phases: lengths(expanded.Load), Origin: origin}
+	engine, err := r.NewEngine(job)
+	if err != nil {
+		return err
+	}
+	watched, unwatch := r.fleet.watch(ctx)
+	defer unwatch()
+	stopSampling := r.sample(watched, expanded, cell, origin, writer)
+	sink := &tap{writer: writer, tell: r.tell, cell: cell, of: job.Phases.Warmup + job.Phases.Discard + job.Phases.Window}
+	err = engine.Run(watched, job, sink)
+	if samplingErr := stopSampling(); err == nil {
+		err = samplingErr
+	}
+	if err != nil && watched.Err() != nil {
+		return context.Cause(watched)
+	}
+	if err == nil && sink.unanswered() {
+		return &targetError{url: expanded.Target.Request.URL, cause: context.DeadlineExceeded, timeout: expanded.Target.Request.Timeout}
+	}
+	return err
+}
+
+// tap hands intervals to the archive and tells the listener of them.
+type tap struct {
+	writer   *archive.CellWriter
+	tell     *teller
+	cell     plan.Cell
+	of       time.Duration
+	planned  int64
+	answered int64
+}
+
+// Interval implements load.Sink.
+func (t *tap) Interval(iv record.Interval) error {
+	t.planned += iv.Planned
+	for _, c := range iv.Classes {
+		if c.Answered {
+			t.answered += c.Count
+		}
+	}
+	if err := t.writer.Interval(iv); err != nil {
+		return err
+	}
+	t.tell.event(Event{Kind: Second, Cell: t.cell, Interval: iv, Of: t.of})
+	return nil
+}
+
+// unanswered tells whether requests were sent and none was answered.
+func (t *tap) unanswered() bool { return t.planned > 0 && t.answered == 0 }
