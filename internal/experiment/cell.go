@@ -27,7 +27,7 @@ func (r *runner) measure(ctx context.Context, expanded *plan.Plan, cell plan.Cel
 }
 
 func (r *runner) drive(ctx context.Context, expanded *plan.Plan, cell plan.Cell, origin time.Time, writer *archive.CellWriter) error {
-	job := load.Job{Target: expanded.Target, Load: cell.Load, Phases: lengths(expanded.Load), Origin: origin}
+	job := load.Job{Target: expanded.Target, Load: cell.Load, Shape: load.ShapeOf(expanded.Load), Phases: lengths(expanded.Load), Origin: origin}
 	engine, err := r.NewEngine(job)
 	if err != nil {
 		return err

@@ -100,21 +100,24 @@ func TestPublicLibraryStandsOnTheStandardLibrary(t *testing.T) {
 
 func TestImpuritiesAreSeen(t *testing.T) {
 	const source = `package p
-import ("time"; "math/rand/v2")
-func f() { go f(); _ = time.Now(); time.Sleep(1); _ = rand.IntN(3) }`
+import ("time"; "math/rand/v2"; "net")
+func f() { go f(); _ = time.Now(); time.Sleep(1); _ = rand.IntN(3); net.Listen("", ""); net.SplitHostPort("") }`
 	f, err := parser.ParseFile(token.NewFileSet(), "p.go", source, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := impurities(f); len(got) != 4 {
-		t.Errorf("impurities: got %d (%v), want 4", len(got), got)
+	if got := impurities(f); len(got) != 5 {
+		t.Errorf("impurities: got %d (%v), want 5", len(got), got)
 	}
 }
 
-var impureImports = []string{"os", "os/exec", "os/signal", "net", "net/http", "io/ioutil", "log", "log/slog", "database/sql", "syscall",
+var impureImports = []string{"os", "os/exec", "os/signal", "net/http", "io/ioutil", "log", "log/slog", "database/sql", "syscall",
 	"golang.org/x/sys/unix"}
 
 var impureTime = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
+
+// pureNet is what of net only takes text apart.
+var pureNet = []string{"SplitHostPort", "JoinHostPort"}
 
 var seededRand = []string{"New", "NewPCG", "NewChaCha8", "NewSource", "NewZipf", "Rand", "Source", "PCG", "ChaCha8", "Zipf"}
 
@@ -144,6 +147,8 @@ func impurities(f *ast.File) []string {
 			switch p := names[x.Name]; {
 			case p == "time" && slices.Contains(impureTime, n.Sel.Name):
 				out = append(out, "reads the clock: time."+n.Sel.Name)
+			case p == "net" && !slices.Contains(pureNet, n.Sel.Name):
+				out = append(out, "does I/O: net."+n.Sel.Name)
 			case (p == "math/rand" || p == "math/rand/v2") && !slices.Contains(seededRand, n.Sel.Name):
 				out = append(out, "draws from global randomness: rand."+n.Sel.Name)
 			}
