@@ -1,16 +1,32 @@
-// Package load sends requests and records what each came to. An Engine runs the load of one cell; which engine fits a job is chosen
-// by New. Engines own their connections and goroutines and leave none behind when Run returns.
+// Package load sends requests and records what each came to. An Engine runs the load of one cell; which engine fits a target is chosen
+// by New: the fast one, on sockets and event loops of its own, for HTTP/1.1 in clear text, the general one for everything else.
+// Engines own their connections and goroutines and leave none behind when Run returns.
+//
+// Time. Every instant is taken in ns on the monotonic clock. Closed model: planned = sent = the moment a user becomes ready. Open
+// model: planned is the instant of the schedule, whatever the service does. A request that has no answer at its timeout lets its user
+// go on; its connection is watched for one more timeout, and the request is counted when its fate is known.
+//
+// Phases. Warm-up, discard and window are cut into intervals that begin and end on phase boundaries. Nothing is planned after the
+// window; the drain lasts until the last request has ended. Of the requests planned in the window, as many are counted in
+// record.Class entries marked Inside, over all intervals, as the window's intervals have planned.
 package load
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/loadline-dev/loadline/internal/plan"
 	"github.com/loadline-dev/loadline/internal/record"
 )
 
-// Engine runs the load of one cell.
+// ErrUnreachable is wrapped by what Run returns when no connection to the target could be made.
+var ErrUnreachable = errors.New("target unreachable")
+
+// ErrLimits is wrapped by what Run returns when the generator's own limits cannot carry the load. Its text says what to raise.
+var ErrLimits = errors.New("the generator's limits are too low for this load")
+
+// Engine runs the load of one cell. It may be used for several cells, one after the other.
 type Engine interface {
 	// Run sends the job's load until its phases are over and what is in flight has ended, at most two timeouts later, and hands every
 	// interval to the sink as it ends, in order. It returns an error when the sink failed or nothing could be sent at all
@@ -24,13 +40,31 @@ type Sink interface {
 	Interval(record.Interval) error
 }
 
+// SinkFunc is a function as a Sink.
+type SinkFunc func(record.Interval) error
+
+// Interval calls the function.
+func (f SinkFunc) Interval(i record.Interval) error { return f(i) }
+
 // Job is the load of one cell.
 type Job struct {
 	Target plan.Target
 	Load   record.Load
+	Shape  Shape
 	Phases Phases
-	// Origin is the instant from which intervals and samples count. Its monotonic reading is used.
+	// Origin is the instant from which intervals and samples count. Its monotonic reading is used. Zero: when Run is called.
 	Origin time.Time
+}
+
+// Shape is what a plan's load says beyond the step: how times are distributed and what is bounded.
+type Shape struct {
+	ThinkKind string // closed: plan.ThinkConstant (default) or plan.ThinkExponential
+	Seed      int64  // of think times and arrivals
+}
+
+// ShapeOf takes the shape from a plan's load.
+func ShapeOf(l plan.Load) Shape {
+	return Shape{ThinkKind: l.ThinkKind, Seed: l.Seed}
 }
 
 // Phases are the planned lengths. Zero lengths are left out; a Window of 0 is refused.

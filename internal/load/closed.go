@@ -1,0 +1,173 @@
+package load
+
+import (
+	"github.com/loadline-dev/loadline/internal/record"
+)
+
+// ready sends a user's next request: in the closed model it is planned at the moment in which it is sent.
+func (l *loop) ready(u int32) {
+	if l.ending {
+		return
+	}
+	l.rec.planned++
+	l.inFlight++
+	r := request{message: l.message, planned: l.now, sent: l.now, deadline: l.now + l.message.timeout, user: u, inside: l.line.inside(l.now)}
+	c := l.users[u].conn
+	if c == nil {
+		c = l.newConn()
+		l.own(c, u)
+		l.dial(c, r)
+		return
+	}
+	c.take(r)
+	c.reused = true
+	l.wheel.look(c, c.deadline)
+	l.transmit(c)
+}
+
+// own gives a connection to a user.
+func (l *loop) own(c *conn, u int32) {
+	if u != nobody && l.users != nil {
+		l.users[u].conn = c
+	}
+}
+
+// answered takes a complete answer.
+func (l *loop) answered(c *conn) { l.finish(c, c.response.Reusable()) }
+
+// finish counts an answer and lets its user go on; reusable tells whether the connection may carry another request.
+func (l *loop) finish(c *conn, reusable bool) {
+	outcome := l.classes.outcome(&c.response)
+	if outcome != record.Success {
+		l.rec.statusCode(c.response.Status())
+	}
+	reusable = reusable && c.state == waiting && !c.watched
+	if c.watched {
+		outcome = record.Late
+	}
+	l.count(c, outcome, true)
+	u := c.user
+	if reusable {
+		c.state = idle
+		c.message = nil
+	} else {
+		l.drop(c)
+	}
+	if u != nobody {
+		l.users[u].fails = 0
+		l.goOn(u, 0)
+	}
+}
+
+// end counts a request that got no proper answer, closes its connection and lets its user go on.
+func (l *loop) end(c *conn, outcome record.Outcome, answered bool) {
+	u := c.user
+	wait := int64(0)
+	if u != nobody && failsConnection(outcome) {
+		wait = l.backOff(u)
+	}
+	l.countHeld(c, outcome, answered, wait)
+	l.drop(c)
+	if u != nobody {
+		l.goOn(u, wait)
+	}
+}
+
+// failsConnection tells the outcomes after which a user waits before it tries again.
+func failsConnection(o record.Outcome) bool {
+	return o == record.Refused || o == record.Reset || o == record.ClientLimit
+}
+
+// backOff is how long a user waits after a failed connection: twice as long each time in a row.
+func (l *loop) backOff(u int32) int64 {
+	fails := &l.users[u].fails
+	wait := min(firstBackOff<<*fails, longestBackOff)
+	if wait < longestBackOff {
+		*fails++
+	}
+	return wait
+}
+
+// count counts a request that has ended.
+func (l *loop) count(c *conn, outcome record.Outcome, answered bool) {
+	l.countHeld(c, outcome, answered, 0)
+}
+
+// countHeld counts a request that has ended and held its user for some time more.
+func (l *loop) countHeld(c *conn, outcome record.Outcome, answered bool, more int64) {
+	if c.watched {
+		l.watching--
+	} else {
+		l.inFlight--
+	}
+	done := l.now
+	if outcome == record.Timeout && !answered {
+		done = c.sent + c.message.timeout // Nothing came: the timeout itself is what is known.
+	}
+	held := done - c.planned
+	if c.watched {
+		held = c.sent + c.message.timeout - c.planned
+	}
+	l.rec.add(ending{outcome: outcome, inside: c.inside, answered: answered, latency: done - c.planned, response: -1, held: held + more})
+}
+
+// goOn lets a user think and send its next request. Without think time it is sent at once, unless the user has to wait.
+func (l *loop) goOn(u int32, wait int64) {
+	if l.think != nil {
+		wait += l.think()
+	}
+	if wait == 0 {
+		l.ready(u)
+		return
+	}
+	l.agenda.push(entry{at: l.now + wait, user: u})
+}
+
+// expire looks at a connection whose deadline may have passed.
+func (l *loop) expire(c *conn) {
+	switch {
+	case !c.busy():
+	case l.now < c.deadline:
+		l.wheel.look(c, c.deadline)
+	case c.watched:
+		l.end(c, record.Timeout, false)
+	case c.state == connecting:
+		l.rec.code("connect: timeout")
+		l.noteFailure(errConnectTimeout)
+		l.end(c, record.Timeout, false)
+	default:
+		l.watch(c)
+	}
+}
+
+// watch lets the user of a request go on without an answer and waits for one for as long again.
+func (l *loop) watch(c *conn) {
+	u := c.user
+	c.watched, c.user = true, nobody
+	c.deadline += c.message.timeout
+	l.inFlight--
+	l.watching++
+	l.wheel.look(c, c.deadline)
+	if u != nobody {
+		l.users[u].conn = nil
+		l.goOn(u, 0)
+	}
+}
+
+// noteFailure keeps the first reason why no connection could be made.
+func (l *loop) noteFailure(err error) {
+	if l.failure == nil {
+		l.failure, l.failedAt = err, l.now
+	}
+}
+
+// leaveIdle takes a connection out of the idle ones.
+func (l *loop) leaveIdle(c *conn) {
+	if c.place < 0 {
+		return
+	}
+	last := l.idle[len(l.idle)-1]
+	l.idle[c.place], last.place = last, c.place
+	l.idle = l.idle[:len(l.idle)-1]
+	c.place = -1
+}

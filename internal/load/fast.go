@@ -1,0 +1,203 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/loadline-dev/loadline/internal/plan"
+	"github.com/loadline-dev/loadline/internal/record"
+)
+
+var errConnectTimeout = errors.New("connect: no answer within the timeout")
+
+// spareDescriptors is what must be left besides a connection for every user: files, archives, other sockets of the program.
+const spareDescriptors = 64
+
+// fast is the engine for HTTP/1.1 in clear text.
+type fast struct{ config Config }
+
+func (f *fast) Run(ctx context.Context, job Job, sink Sink) error {
+	if err := job.validate(); err != nil {
+		return err
+	}
+	set, err := f.prepare(ctx, job)
+	if err != nil {
+		return err
+	}
+	defer set.restore()
+	return set.run(ctx, sink)
+}
+
+// fleet is the loops of one cell.
+type fleet struct {
+	loops     []*loop
+	collector *collector
+	procs     int // GOMAXPROCS before; 0: unchanged
+}
+
+func (f *fast) prepare(ctx context.Context, job Job) (*fleet, error) {
+	target, err := endpointOf(job.Target.Request.URL)
+	if err != nil {
+		return nil, err
+	}
+	body, err := bodyOf(job.Target.Request, f.config.Folder)
+	if err != nil {
+		return nil, err
+	}
+	addrs, err := resolve(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	if addrs, err = answering(ctx, addrs); err != nil {
+		return nil, err
+	}
+	if err := enoughDescriptors(job.Load.Concurrency); err != nil {
+		return nil, err
+	}
+	classes := newClassifier(job.Target.Outcomes)
+	wanted, err := classes.wanted()
+	if err != nil {
+		return nil, fmt.Errorf("target: outcomes: %w", err)
+	}
+	message := messageOf(job.Target.Request, target, body)
+	origin, start := job.begin()
+	line := timelineOf(job.Phases, start)
+	count := f.loops(job)
+	set := &fleet{collector: newCollector(texts(addrs))}
+	for i := range count {
+		l := &loop{index: i, loops: count, origin: origin, line: &line, collector: set.collector, wanted: wanted, classes: classes,
+			message: &message, addrs: addrs, turnOf: i, buf: make([]byte, readBuffer)}
+		for _, a := range addrs {
+			l.sockaddrs = append(l.sockaddrs, sockaddr(a))
+		}
+		if l.poll, err = newPoller(); err != nil {
+			return nil, errors.Join(err, set.close())
+		}
+		set.loops = append(set.loops, l)
+		l.seat(job, i, count)
+	}
+	set.procs = reserveProcessors(count)
+	return set, nil
+}
+
+// loops is how many threads send. One carries more than 100 000 requests a second; more are worth their cost only where a machine has
+// cores to spare for the generator.
+func (f *fast) loops(job Job) int {
+	count := max(f.config.Loops, 1)
+	if job.Load.Model == record.Closed {
+		count = min(count, job.Load.Concurrency)
+	}
+	return count
+}
+
+// seat gives a loop its share of the users, and each its first instant. Users are spread over a think time, so that they do not come
+// all at once; without think time, over a moment that lets a server accept their connections.
+func (l *loop) seat(job Job, index, loops int) {
+	l.rng = rand.New(rand.NewPCG(uint64(job.Shape.Seed), uint64(index)))
+	n := job.Load.Concurrency
+	spread := job.Load.Think
+	if spread == 0 {
+		const perConnection = 20 * time.Microsecond
+		spread = time.Duration(n) * perConnection
+	}
+	for i := index; i < n; i += loops {
+		at := l.line.start + int64(float64(spread)*float64(i)/float64(n))
+		l.agenda.push(entry{at: at, user: int32(len(l.users))})
+		l.users = append(l.users, user{})
+	}
+	l.think = thinkOf(job, l.rng)
+}
+
+// thinkOf draws think times in ns; nil where there are none.
+func thinkOf(job Job, rng *rand.Rand) func() int64 {
+	mean := int64(job.Load.Think)
+	switch {
+	case mean <= 0:
+		return nil
+	case job.Shape.ThinkKind == plan.ThinkExponential:
+		return func() int64 { return int64(rng.ExpFloat64() * float64(mean)) }
+	}
+	return func() int64 { return mean }
+}
+
+// run runs the loops and delivers what they see. It returns when all threads have ended.
+func (s *fleet) run(ctx context.Context, sink Sink) error {
+	var group sync.WaitGroup
+	for _, l := range s.loops {
+		group.Go(l.run)
+	}
+	err := s.collector.deliver(ctx, len(s.loops), sink, func() {
+		for _, l := range s.loops {
+			l.stop.Store(true)
+			if err := l.poll.wake(); err != nil {
+				// Without the wake the loop sees the stop at the end of its interval.
+				continue
+			}
+		}
+	})
+	group.Wait()
+	return errors.Join(err, s.close())
+}
+
+func (s *fleet) close() error {
+	var faults []error
+	for _, l := range s.loops {
+		faults = append(faults, l.poll.close())
+	}
+	return errors.Join(faults...)
+}
+
+// reserveProcessors makes room for goroutines beside the loops, each of which keeps a processor of Go's scheduler to itself. It returns
+// what to restore, 0 when nothing was changed.
+func reserveProcessors(loops int) int {
+	before := runtime.GOMAXPROCS(0)
+	if before > loops {
+		return 0
+	}
+	runtime.GOMAXPROCS(loops + 1)
+	return before
+}
+
+func (s *fleet) restore() {
+	if s.procs > 0 {
+		runtime.GOMAXPROCS(s.procs)
+	}
+}
+
+// enoughDescriptors refuses a load that would run out of descriptors, raising the soft limit where the hard one allows it.
+func enoughDescriptors(connections int) error {
+	need := int64(connections + spareDescriptors)
+	free := descriptorsFree()
+	if free < 0 || free >= need {
+		return nil
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return fmt.Errorf("descriptors: %w", err)
+	}
+	missing := uint64(need - free)
+	if limit.Cur+missing <= limit.Max {
+		limit.Cur += missing
+		if unix.Setrlimit(unix.RLIMIT_NOFILE, &limit) == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %d connections need %d descriptors, found %d free; raise the limit of open files (ulimit -n %d) or lower the load",
+		ErrLimits, connections, need, free, limit.Cur+missing)
+}
+
+func texts(addrs []netip.AddrPort) []string {
+	out := make([]string, len(addrs))
+	for i, a := range addrs {
+		out[i] = a.String()
+	}
+	return out
+}

@@ -1,0 +1,199 @@
+package load
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/loadline-dev/loadline/internal/load/wire"
+	"github.com/loadline-dev/loadline/internal/record"
+)
+
+const (
+	readBuffer = 64 << 10
+	// unreachableAfter is how long the first connection may fail before the target counts as unreachable.
+	unreachableAfter = 200 * time.Millisecond
+	// A user whose connection failed waits before it tries again, so that a dead target does not become a busy loop.
+	firstBackOff   = int64(time.Millisecond)
+	longestBackOff = int64(100 * time.Millisecond)
+)
+
+// loop is one thread that sends and receives. All fields but stop are for that thread.
+type loop struct {
+	index     int
+	origin    time.Time
+	line      *timeline
+	poll      *poller
+	collector *collector
+	wanted    *wire.Wanted
+	classes   *classifier
+	message   *message
+	addrs     []netip.AddrPort
+	sockaddrs []unix.Sockaddr
+	stop      atomic.Bool
+
+	now      int64 // ns since the origin, as last read
+	rec      *recorder
+	meter    *threadMeter
+	wheel    wheel
+	agenda   agenda
+	conns    []*conn
+	free     []*conn
+	idle     []*conn // open model only
+	users    []user  // closed model only
+	think    func() int64
+	rng      *rand.Rand
+	buf      []byte
+	turnOf   int // which address comes next
+	opened   int
+	inFlight int // requests whose users wait
+	watching int // requests whose timeout has passed
+	ending   bool
+	reached  bool  // a connection was made
+	failedAt int64 // when the first connection failed
+	failure  error // why
+	loops    int
+}
+
+// user is one of the closed model.
+type user struct {
+	conn  *conn
+	fails uint8 // in a row
+}
+
+// run is the loop's life. It hands over its last part in any case.
+func (l *loop) run() {
+	runtime.LockOSThread() // Never unlocked: the thread's timer slack was changed, so it ends with the goroutine.
+	// Without slack timed waits end when they should instead of up to 50 µs later. A refusal costs precision only, and the lag shows it.
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	l.meter = newThreadMeter()
+	l.now = l.clock()
+	l.begin(0, l.line.start)
+	for {
+		l.tick()
+		l.turn()
+		if l.over() {
+			break
+		}
+		events, err := l.poll.wait(time.Duration(l.wakeAt() - l.now))
+		if err != nil {
+			l.giveUp(err)
+			continue
+		}
+		for i := range events {
+			l.event(&events[i])
+		}
+	}
+	l.leave()
+}
+
+func (l *loop) clock() int64 { return int64(time.Since(l.origin)) }
+
+// tick reads the clock and closes the intervals that have ended.
+func (l *loop) tick() {
+	l.now = l.clock()
+	if l.now >= l.rec.end {
+		l.roll()
+	}
+}
+
+func (l *loop) roll() {
+	for l.now >= l.rec.end {
+		r := l.rec
+		l.settle(r)
+		l.begin(r.index+1, r.end)
+		l.collector.hand(r)
+	}
+}
+
+func (l *loop) begin(index int, start int64) {
+	l.rec = newRecorder(l.line, l.index, index, start, len(l.addrs))
+	l.rec.loopCPU = make([]time.Duration, l.loops)
+}
+
+// settle writes what is known only at an interval's end.
+func (l *loop) settle(r *recorder) {
+	r.inFlight = int64(l.inFlight)
+	r.loopCPU[l.index], r.runWait = l.meter.sample()
+}
+
+// turn does what the clock asks for.
+func (l *loop) turn() {
+	for c := l.wheel.due(l.now); c != nil; c = l.wheel.due(l.now) {
+		l.expire(c)
+	}
+	l.ending = l.ending || l.now >= l.line.windowEnd || l.stop.Load()
+	if l.ending {
+		l.agenda = l.agenda[:0]
+		return
+	}
+	for len(l.agenda) > 0 && l.agenda[0].at <= l.now {
+		l.ready(l.agenda.pop().user)
+	}
+	if !l.reached && l.failure != nil && l.now-l.failedAt >= int64(unreachableAfter) {
+		l.giveUp(unreachable(l.failure))
+	}
+}
+
+func unreachable(reason error) error {
+	if isLimit(reason) {
+		return limits("connect", reason)
+	}
+	return fmt.Errorf("%w: %w", ErrUnreachable, reason)
+}
+
+// wakeAt is when the clock next asks for something.
+func (l *loop) wakeAt() int64 {
+	at := l.rec.end
+	if l.rec.phase != record.Drain {
+		at = min(at, l.line.windowEnd)
+	}
+	if next, ok := l.agenda.next(); ok {
+		at = min(at, next)
+	}
+	if next, ok := l.wheel.next(); ok {
+		at = min(at, next)
+	}
+	return at
+}
+
+// over tells whether the loop has nothing left to do.
+func (l *loop) over() bool {
+	return l.stop.Load() || l.ending && l.inFlight+l.watching == 0
+}
+
+// giveUp ends the loop, and with it the run, because of an error.
+func (l *loop) giveUp(err error) {
+	l.collector.fail(err)
+	l.stop.Store(true)
+}
+
+// leave cuts what is in flight, closes everything and hands over the last part.
+func (l *loop) leave() {
+	l.tick()
+	l.ending = true
+	for _, c := range l.conns {
+		if c.busy() {
+			l.cut(c)
+		}
+		if c.fd >= 0 {
+			l.drop(c)
+		}
+	}
+	l.rec.end, l.rec.last = l.now, true
+	l.settle(l.rec)
+	l.collector.hand(l.rec)
+}
+
+func (l *loop) cut(c *conn) {
+	if c.watched {
+		l.end(c, record.Timeout, false)
+		return
+	}
+	l.end(c, record.Cut, false)
+}
