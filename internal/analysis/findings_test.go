@@ -315,3 +315,27 @@ func TestIsolationIsPricedBesideNoneAtTheHighestStepWithoutRefusals(t *testing.T
 		t.Errorf("%+v, want a cost of 10 %%", f)
 	}
 }
+
+// A pool of 100 slots of 20 ms carries 50 × N up to 100 users and 5000/s beyond.
+func TestTheKneeLiesWhereThroughputStopsGrowing(t *testing.T) {
+	rising := func(loads ...int) *analysis.Knee {
+		var cells []record.Cell
+		for _, n := range loads {
+			rate := min(50*n, 5000)
+			c := steadyCell(closed(n), class(record.Success, int64(rate), time.Duration(n)*time.Second/time.Duration(rate)))
+			c.Index = len(cells)
+			cells = append(cells, c)
+		}
+		return analysis.Of(run(cells...)).Knee
+	}
+	k := rising(20, 40, 60, 80, 120, 160, 200, 240)
+	if k == nil || k.Concurrency == nil || *k.Concurrency < 95 || *k.Concurrency > 105 || *k.RatePerSec < 4750 || *k.RatePerSec > 5250 {
+		t.Errorf("knee %+v, want 100 users and 5000/s", k)
+	}
+	if k := rising(20, 40, 60, 80, 100); k != nil {
+		t.Errorf("a knee where throughput only grows: %+v", k)
+	}
+	if k := rising(50, 100, 200, 400); k != nil {
+		t.Errorf("a knee from four loads: %+v", k)
+	}
+}

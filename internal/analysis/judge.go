@@ -1,10 +1,12 @@
 package analysis
 
 import (
+	"fmt"
 	"math"
 	"time"
 
 	"github.com/loadline-dev/loadline/internal/analysis/finding"
+	"github.com/loadline-dev/loadline/internal/analysis/knee"
 	"github.com/loadline-dev/loadline/internal/analysis/slo"
 	"github.com/loadline-dev/loadline/internal/analysis/steady"
 	"github.com/loadline-dev/loadline/internal/hist"
@@ -216,4 +218,30 @@ func (r Result) Judged() (verdict slo.Verdict, ok bool) {
 	return verdict, true
 }
 
-func kneeOf([][]*CellResult) *Knee { return nil }
+// kneeOf finds where added load stops adding successes in proportion; nil where there are too few steps to tell.
+func kneeOf(steps [][]*CellResult) *Knee {
+	var points []knee.Point
+	for _, step := range steps {
+		for _, c := range step {
+			if c.Rates.Success == nil || c.Load.value() <= 0 {
+				continue
+			}
+			points = append(points, knee.Point{Concurrency: c.Load.value(), ThroughputPerSec: *c.Rates.Success, ResponseSec: valueOr0(c.Latency.Mean) / 1000})
+		}
+	}
+	found, err := knee.Find(points)
+	if err != nil || found.Concurrency == nil {
+		return nil
+	}
+	k := &Knee{Load: *found.Concurrency, RatePerSec: found.ThroughputPerSec, Low: found.Low, High: found.High, Method: found.Method,
+		Estimates: found.Estimates, Differ: found.Differ, Caveats: found.Caveats}
+	unit := "/s"
+	if steps[0][0].Load.Concurrency != nil {
+		k.Concurrency, unit = found.Concurrency, " users"
+	}
+	k.Text = fmt.Sprintf("%.4g%s, %.4g successes/s", k.Load, unit, valueOr0(k.RatePerSec))
+	if k.Low != nil && k.High != nil {
+		k.Text += fmt.Sprintf(" (95 %%: %.4g…%.4g)", *k.Low, *k.High)
+	}
+	return k
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadline-dev/loadline/internal/analysis/audit"
 	"github.com/loadline-dev/loadline/internal/analysis/finding"
+	"github.com/loadline-dev/loadline/internal/analysis/knee"
 	"github.com/loadline-dev/loadline/internal/analysis/slo"
 	"github.com/loadline-dev/loadline/internal/record"
 )
@@ -204,12 +205,16 @@ type SettingResult struct {
 
 // Knee is where added load stops adding throughput in proportion.
 type Knee struct {
-	Concurrency *float64 `json:"concurrency"`
-	RatePerSec  *float64 `json:"rate_per_s"` // throughput there
-	Low         *float64 `json:"low"`        // interval of the load, in the unit of the steps
-	High        *float64 `json:"high"`
-	Method      string   `json:"method"`
-	Text        string   `json:"text"`
+	Load        float64         `json:"load"`        // in the unit of the steps
+	Concurrency *float64        `json:"concurrency"` // the same in the closed model, null in the open one
+	RatePerSec  *float64        `json:"rate_per_s"`  // successes per second there
+	Low         *float64        `json:"low"`         // 95 % interval of the load
+	High        *float64        `json:"high"`
+	Method      string          `json:"method"`
+	Text        string          `json:"text"`
+	Estimates   []knee.Estimate `json:"estimates"` // what other definitions say
+	Differ      string          `json:"differ"`    // and why they differ
+	Caveats     []string        `json:"caveats"`
 }
 
 // LoadLine is the largest load whose SLO holds with the stated confidence.

@@ -38,6 +38,17 @@ func (v Verdict) String() string {
 // MarshalText gives the name.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
+// UnmarshalText reads a name as MarshalText gives it.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	for i, n := range verdictNames {
+		if n == string(text) {
+			*v = Verdict(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown verdict %q: one of %v", text, verdictNames)
+}
+
 // Latencies is a distribution of response times of successes; *hist.Histogram satisfies it.
 type Latencies interface {
 	Count() int64
