@@ -137,9 +137,14 @@ func execute(ctx context.Context, env Env, a *archive.Archive, p *plan.Plan) (id
 		return "", archiveFault(err)
 	}
 	defer w.Close()
+	folder := filepath.Dir(env.path(p.File))
+	engine, err := load.New(load.Config{Folder: folder})
+	if err != nil {
+		return "", err
+	}
 	show := newProgress(env)
-	end, err := experiment.Run(ctx, experiment.Config{Plan: p, Folder: filepath.Dir(env.path(p.File)), Self: self, Environ: env.Environ, Writer: w,
-		Now: env.Now, NewEngine: load.New, Listener: show.event})
+	end, err := experiment.Run(ctx, experiment.Config{Plan: p, Folder: folder, Self: self, Environ: env.Environ, Writer: w,
+		Now: env.Now, Engine: engine, Listener: show.event})
 	show.end()
 	return id, errors.Join(err, w.End(end))
 }

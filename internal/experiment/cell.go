@@ -28,15 +28,11 @@ func (r *runner) measure(ctx context.Context, expanded *plan.Plan, cell plan.Cel
 
 func (r *runner) drive(ctx context.Context, expanded *plan.Plan, cell plan.Cell, origin time.Time, writer *archive.CellWriter) error {
 	job := load.Job{Target: expanded.Target, Load: cell.Load, Shape: load.ShapeOf(expanded.Load), Phases: lengths(expanded.Load), Origin: origin}
-	engine, err := r.NewEngine(job)
-	if err != nil {
-		return err
-	}
 	watched, unwatch := r.fleet.watch(ctx)
 	defer unwatch()
 	stopSampling := r.sample(watched, expanded, cell, origin, writer)
 	sink := &tap{writer: writer, tell: r.tell, cell: cell, of: job.Phases.Warmup + job.Phases.Discard + job.Phases.Window}
-	err = engine.Run(watched, job, sink)
+	err := r.Engine.Run(watched, job, sink)
 	if samplingErr := stopSampling(); err == nil {
 		err = samplingErr
 	}

@@ -22,8 +22,8 @@ type Config struct {
 	Environ []string
 	Writer  *archive.Writer // of the run; the caller ends it with the RunEnd that Run returns
 	Now     func() time.Time
-	// NewEngine chooses the load engine of a job.
-	NewEngine func(load.Job) (load.Engine, error)
+	// Engine drives the load of every cell.
+	Engine load.Engine
 	// Listener is told of progress, one event at a time; it must not block. Nil: nobody is told.
 	Listener func(Event)
 }
@@ -39,7 +39,7 @@ func (c Config) Validate() error {
 	need(c.Plan != nil, "Plan")
 	need(c.Writer != nil, "Writer")
 	need(c.Now != nil, "Now")
-	need(c.NewEngine != nil, "NewEngine")
+	need(c.Engine != nil, "Engine")
 	need(c.Self != "", "Self")
 	return errors.Join(faults...)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/loadline-dev/loadline/internal/archive"
 	"github.com/loadline-dev/loadline/internal/observe"
-	"github.com/loadline-dev/loadline/internal/observe/host"
 	"github.com/loadline-dev/loadline/internal/observe/process"
 	"github.com/loadline-dev/loadline/internal/observe/prometheus"
 	"github.com/loadline-dev/loadline/internal/plan"
@@ -45,7 +44,7 @@ func (r *runner) sample(ctx context.Context, expanded *plan.Plan, cell plan.Cell
 	}
 }
 
-// collectors are those that the plan asks for, by how often they look, and the host's.
+// collectors are those that the plan asks for, by how often they look.
 func (r *runner) collectors(expanded *plan.Plan, cell plan.Cell) map[time.Duration][]observe.Collector {
 	out := map[time.Duration][]observe.Collector{}
 	trouble := func(err error) { r.tell.event(Event{Kind: Trouble, Cell: cell, Err: err}) }
@@ -56,11 +55,6 @@ func (r *runner) collectors(expanded *plan.Plan, cell plan.Cell) map[time.Durati
 			continue
 		}
 		out[o.Every] = append(out[o.Every], c)
-	}
-	if c, err := host.New(host.Config{}); err == nil {
-		out[plan.DefaultEvery] = append(out[plan.DefaultEvery], c)
-	} else {
-		trouble(err)
 	}
 	return out
 }

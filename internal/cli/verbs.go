@@ -1,0 +1,16 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+// verbs are all verbs, in the order in which help lists them.
+func verbs(env Env) []*cobra.Command {
+	return []*cobra.Command{
+		runVerb(env),
+		auditVerb(env),
+		sizeVerb(env),
+		checkVerb(env),
+		importVerb(env),
+		runsVerb(env),
+		labVerb(env),
+	}
+}
