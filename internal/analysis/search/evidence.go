@@ -1,0 +1,226 @@
+package search
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/loadline-dev/loadline/internal/stat"
+)
+
+// cell is all evidence on one load.
+type cell struct {
+	load   float64
+	counts []Count
+	trials []trialEvidence
+	// unproved: the load may hold, but the confirmation's budget did not suffice to prove it.
+	unproved bool
+	broken   map[string]int // trials that did not meet a term that no share expresses
+}
+
+// trialEvidence is one uninterrupted trial.
+type trialEvidence struct {
+	number  int
+	count   Count // of the first constraint
+	size    int64 // requests of the constraint that saw most of them
+	batches []stat.Batch
+	// effective is how many independent requests the trial's tell as much as; 0: not judged, too few batches or bad ones.
+	effective float64
+	broken    bool
+}
+
+const (
+	// judgedBatches and judgedBad are the least on which a trial's design effect is judged.
+	judgedBatches = 10
+	judgedBad     = 5
+)
+
+func (c *cell) report(t Trial, o Observation) {
+	for i, k := range o.Counts {
+		c.counts[i].N += k.N
+		c.counts[i].Bad += k.Bad
+	}
+	if len(c.trials) == 0 || c.trials[len(c.trials)-1].number != t.Number {
+		c.trials = append(c.trials, trialEvidence{number: t.Number})
+	}
+	e := &c.trials[len(c.trials)-1]
+	e.count.N += o.Counts[0].N
+	e.count.Bad += o.Counts[0].Bad
+	e.size += o.size()
+	if len(o.Batches) > 0 {
+		e.batches = append(e.batches, o.Batches...)
+	} else {
+		e.batches = append(e.batches, stat.Batch{N: o.Counts[0].N, Bad: o.Counts[0].Bad})
+	}
+	if len(e.batches) >= judgedBatches && e.count.Bad >= judgedBad {
+		e.effective = stat.EffectiveN(e.batches)
+	}
+	for _, term := range o.Broken {
+		if c.broken == nil {
+			c.broken = map[string]int{}
+		}
+		if !e.broken {
+			c.broken[term]++
+		}
+		e.broken = true
+	}
+}
+
+// brokenTerm is a term that most of the cell's trials did not meet; empty: none.
+func (c *cell) brokenTerm() string {
+	for term, n := range c.broken {
+		if 2*n > len(c.trials) {
+			return term
+		}
+	}
+	return ""
+}
+
+// designEffect is by how much correlation shrinks the evidence, at least 1: the pooled ratio of requests to effective ones over all trials
+// that could be judged.
+func (s *Search) designEffect() float64 {
+	var n, effective float64
+	for _, c := range s.cells {
+		for _, t := range c.trials {
+			if t.effective > 0 && nearLimit(t.count, s.cfg.Constraints[0].Limit) {
+				n += float64(t.count.N)
+				effective += t.effective
+			}
+		}
+	}
+	if effective == 0 {
+		return 1
+	}
+	return max(1, n/effective)
+}
+
+// nearLimit leaves out loads so far beyond the line that they tell of another regime: a queue that grows throughout the trial.
+func nearLimit(c Count, limit float64) bool {
+	share := float64(c.Bad) / float64(c.N)
+	return share <= 4*limit && share >= limit/10
+}
+
+// standing is what is thought of a load.
+type standing uint8
+
+const (
+	open     standing = iota // not decided yet
+	mayHold                  // by the coarse test
+	mayBreak                 // by the coarse test
+	holds                    // by the fine test
+	breaks                   // by the fine test
+)
+
+func (s standing) good() bool  { return s == mayHold || s == holds }
+func (s standing) bad() bool   { return s == mayBreak || s == breaks }
+func (s standing) final() bool { return s == holds || s == breaks }
+
+// standing judges a load by its pooled evidence: a load holds when every constraint does and breaks when one breaks.
+func (s *Search) standing(c *cell) standing {
+	if c == nil {
+		return open
+	}
+	if c.unproved || c.brokenTerm() != "" {
+		return breaks
+	}
+	deff := s.designEffect()
+	out := holds
+	for i, k := range s.cfg.Constraints {
+		switch s.constraintStanding(k, c.counts[i], deff) {
+		case breaks:
+			return breaks
+		case mayBreak:
+			out = mayBreak
+		case open:
+			if out != mayBreak {
+				out = open
+			}
+		case mayHold:
+			if out == holds {
+				out = mayHold
+			}
+		}
+	}
+	return out
+}
+
+func (s *Search) constraintStanding(k Constraint, n Count, deff float64) standing {
+	bad, all := float64(n.Bad)/deff, float64(n.N)/deff
+	switch s.cfg.test(k, fine).Decide(bad, all) {
+	case stat.AcceptLow:
+		return holds
+	case stat.AcceptHigh:
+		return breaks
+	}
+	if all >= s.cap(k) { // so near the line that the fine test does not end: the estimate decides
+		if bad > k.Limit*all {
+			return breaks
+		}
+		return holds
+	}
+	switch s.cfg.test(k, coarse).Decide(bad, all) {
+	case stat.AcceptLow:
+		return mayHold
+	case stat.AcceptHigh:
+		return mayBreak
+	}
+	return open
+}
+
+// cap is the number of independent requests after which a load's verdict no longer waits for the fine test: twice the test's mean at its
+// worst, between the two shares.
+func (s *Search) cap(k Constraint) float64 {
+	l := s.cfg.test(k, fine).Line()
+	return 2 * l.Lower * l.Upper / (l.Slope * (1 - l.Slope))
+}
+
+// wanted is how many requests would settle the load if no more of them were bad: the least that the next batch can usefully be.
+func (s *Search) wanted(c *cell, zone float64) int64 {
+	deff := s.designEffect()
+	most := 0.0
+	for i, k := range s.cfg.Constraints {
+		l := s.cfg.test(k, zone).Line()
+		n := Count{}
+		if c != nil {
+			n = c.counts[i]
+		}
+		most = max(most, (float64(n.Bad)/deff+l.Lower)/l.Slope-float64(n.N)/deff)
+	}
+	return int64(math.Ceil(most * deff))
+}
+
+// confidence is the one-sided exact confidence with which the load's evidence proves every constraint.
+func (s *Search) confidence(c *cell) float64 {
+	deff, least := s.designEffect(), 1.0
+	for i, k := range s.cfg.Constraints {
+		bad, all := effectiveCount(c.counts[i], deff)
+		if all < 1 {
+			return 0
+		}
+		least = min(least, stat.ConfidenceBelow(bad, all, k.Limit))
+	}
+	return least
+}
+
+// provedBroken is the first constraint that the load's evidence proves broken; empty: none.
+func (s *Search) provedBroken(c *cell) string {
+	if term := c.brokenTerm(); term != "" {
+		return term
+	}
+	deff := s.designEffect()
+	for i, k := range s.cfg.Constraints {
+		if bad, all := effectiveCount(c.counts[i], deff); all >= 1 && stat.ConfidenceAbove(bad, all, k.Limit) >= s.cfg.Confidence {
+			return k.Name
+		}
+	}
+	return ""
+}
+
+func effectiveCount(n Count, deff float64) (bad, all int64) {
+	return int64(math.Round(float64(n.Bad) / deff)), int64(math.Floor(float64(n.N) / deff))
+}
+
+// chi2Tail is the probability of a chi-squared value at least as large.
+func chi2Tail(x float64, degrees int) float64 {
+	return distuv.ChiSquared{K: float64(degrees)}.Survival(x)
+}
