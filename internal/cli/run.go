@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadline-dev/loadline/internal/analysis"
+	"github.com/loadline-dev/loadline/internal/analysis/slo"
 	"github.com/loadline-dev/loadline/internal/archive"
 	"github.com/loadline-dev/loadline/internal/experiment"
 	"github.com/loadline-dev/loadline/internal/launch"
@@ -187,9 +188,9 @@ func sloCode(result analysis.Result) Code {
 			continue
 		}
 		switch c.SLO.Verdict {
-		case "pass":
+		case slo.Pass:
 			return Done
-		case "no-evidence":
+		case slo.NoEvidence:
 			doubt = true
 		}
 	}
