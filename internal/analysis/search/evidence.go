@@ -10,9 +10,11 @@ import (
 
 // cell is all evidence on one load.
 type cell struct {
-	load   float64
-	counts []Count
-	trials []trialEvidence
+	load    float64
+	rough   bool // visited to find the bracket: a rough test will do until the bracket is tight
+	seconds float64
+	counts  []Count
+	trials  []trialEvidence
 	// unproved: the load may hold, but the confirmation's budget did not suffice to prove it.
 	unproved bool
 	broken   map[string]int // trials that did not meet a term that no share expresses
@@ -36,6 +38,7 @@ const (
 )
 
 func (c *cell) report(t Trial, o Observation) {
+	c.seconds += o.Seconds
 	for i, k := range o.Counts {
 		c.counts[i].N += k.N
 		c.counts[i].Bad += k.Bad
@@ -125,8 +128,8 @@ func (s *Search) standing(c *cell) standing {
 	}
 	deff := s.designEffect()
 	out := holds
-	for i, k := range s.cfg.Constraints {
-		switch s.constraintStanding(k, c.counts[i], deff) {
+	for i := range s.cfg.Constraints {
+		switch s.constraintStanding(c, i, deff) {
 		case breaks:
 			return breaks
 		case mayBreak:
@@ -144,27 +147,42 @@ func (s *Search) standing(c *cell) standing {
 	return out
 }
 
-func (s *Search) constraintStanding(k Constraint, n Count, deff float64) standing {
-	bad, all := float64(n.Bad)/deff, float64(n.N)/deff
+func (s *Search) constraintStanding(c *cell, i int, deff float64) standing {
+	k := s.cfg.Constraints[i]
+	bad, all := float64(c.counts[i].Bad)/deff, float64(c.counts[i].N)/deff
+	tooMany := bad > k.Limit*all
 	switch s.cfg.test(k, fine).Decide(bad, all) {
 	case stat.AcceptLow:
 		return holds
 	case stat.AcceptHigh:
 		return breaks
 	}
-	if all >= s.cap(k) { // so near the line that the fine test does not end: the estimate decides
-		if bad > k.Limit*all {
-			return breaks
-		}
-		return holds
+	if all >= s.cap(k) { // so near the line that the fine test does not end
+		return either(tooMany, breaks, holds)
 	}
-	switch s.cfg.test(k, coarse).Decide(bad, all) {
-	case stat.AcceptLow:
-		return mayHold
-	case stat.AcceptHigh:
-		return mayBreak
+	zones := []float64{coarse}
+	if c.rough {
+		zones = append(zones, rough)
+	}
+	for _, zone := range zones {
+		switch s.cfg.test(k, zone).Decide(bad, all) {
+		case stat.AcceptLow:
+			return mayHold
+		case stat.AcceptHigh:
+			return mayBreak
+		}
+	}
+	if s.cfg.Patience > 0 && c.seconds >= s.cfg.Patience && all > 0 {
+		return either(tooMany, mayBreak, mayHold)
 	}
 	return open
+}
+
+func either(first bool, a, b standing) standing {
+	if first {
+		return a
+	}
+	return b
 }
 
 // cap is the number of independent requests after which a load's verdict no longer waits for the fine test: twice the test's mean at its
@@ -189,7 +207,9 @@ func (s *Search) wanted(c *cell, zone float64) int64 {
 	return int64(math.Ceil(most * deff))
 }
 
-// confidence is the one-sided exact confidence with which the load's evidence proves every constraint.
+// confidence is the one-sided confidence with which the evidence proves every constraint at a load: exact, from the load's own counts, or
+// from the curve through its neighbours', whichever is more. The chance of error is multiplied by looks, since the search looks again after
+// every batch and stops when it likes what it sees.
 func (s *Search) confidence(c *cell) float64 {
 	deff, least := s.designEffect(), 1.0
 	for i, k := range s.cfg.Constraints {
@@ -197,10 +217,17 @@ func (s *Search) confidence(c *cell) float64 {
 		if all < 1 {
 			return 0
 		}
-		least = min(least, stat.ConfidenceBelow(bad, all, k.Limit))
+		proof := stat.ConfidenceBelow(bad, all, k.Limit)
+		if curve, ok := s.curveNear(c, i, deff); ok {
+			proof = max(proof, curve.confidenceBelow(k.Limit))
+		}
+		least = min(least, proof)
 	}
-	return least
+	return max(0, 1-looks*(1-least))
 }
+
+// looks is by how much repeated looking multiplies the chance of a false proof, as simulated (see the tests).
+const looks = 5
 
 // provedBroken is the first constraint that the load's evidence proves broken; empty: none.
 func (s *Search) provedBroken(c *cell) string {
@@ -209,7 +236,7 @@ func (s *Search) provedBroken(c *cell) string {
 	}
 	deff := s.designEffect()
 	for i, k := range s.cfg.Constraints {
-		if bad, all := effectiveCount(c.counts[i], deff); all >= 1 && stat.ConfidenceAbove(bad, all, k.Limit) >= s.cfg.Confidence {
+		if bad, all := effectiveCount(c.counts[i], deff); all >= 1 && looks*(1-stat.ConfidenceAbove(bad, all, k.Limit)) <= 1-s.cfg.Confidence {
 			return k.Name
 		}
 	}

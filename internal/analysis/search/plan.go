@@ -13,12 +13,12 @@ func (s *Search) plan() (Trial, bool) {
 		return s.sweep.plan(s)
 	}
 	if c := s.cells[s.last.Load]; c != nil && s.standing(c) == open {
-		return s.more(c, coarse, s.last.Purpose), true
+		return s.more(c, zoneOf(s.last.Purpose), s.last.Purpose), true
 	}
 	lo, hi := s.bracket()
 	switch {
 	case lo == nil && hi == nil:
-		return s.fresh(s.cfg.Start, coarse, Bracket), true
+		return s.fresh(s.cfg.Start, Bracket), true
 	case hi == nil:
 		return s.grow(lo)
 	case lo == nil:
@@ -194,11 +194,12 @@ func (s *Search) again(c *cell) Trial {
 // confirmable tells whether the confirmation's budget still gives hope of a proof. The budget suffices for a share 15 % below its limit.
 func (s *Search) confirmable(c *cell) bool {
 	deff := s.designEffect()
-	z := distuv.UnitNormal.Quantile(s.cfg.Confidence)
+	miss := (1 - s.cfg.Confidence) / looks
+	z := distuv.UnitNormal.Quantile(1 - miss)
 	for i, k := range s.cfg.Constraints {
 		all := float64(c.counts[i].N) / deff
 		share := float64(c.counts[i].Bad) / max(1, float64(c.counts[i].N))
-		budget := max(2*z*z/(provable*provable*k.Limit), -2*math.Log(1-s.cfg.Confidence)/k.Limit)
+		budget := max(2*z*z/(provable*provable*k.Limit), -2*math.Log(miss)/k.Limit)
 		if all >= budget {
 			return s.confidence(c) >= s.cfg.Confidence
 		}
@@ -212,13 +213,25 @@ func (s *Search) confirmable(c *cell) bool {
 // visit goes to a load: on with what is there, or afresh.
 func (s *Search) visit(load float64, p Purpose) Trial {
 	if c := s.cells[load]; c != nil {
-		return s.more(c, coarse, p)
+		return s.more(c, zoneOf(p), p)
 	}
-	return s.fresh(load, coarse, p)
+	return s.fresh(load, p)
 }
 
-func (s *Search) fresh(load, zone float64, p Purpose) Trial {
-	return Trial{Load: load, Requests: s.wanted(nil, zone), Purpose: p}
+func (s *Search) fresh(load float64, p Purpose) Trial {
+	return Trial{Load: load, Requests: s.wanted(nil, zoneOf(p)), Purpose: p}
+}
+
+// zoneOf is the test that a purpose aims at.
+func zoneOf(p Purpose) float64 {
+	switch p {
+	case Bracket:
+		return rough
+	case Refine, Confirm:
+		return fine
+	default:
+		return coarse
+	}
 }
 
 // more goes on with a load: in the same trial where it is the last one run.

@@ -3,13 +3,13 @@
 //
 // The way there:
 //
-//  1. Doubling from the start (or in smaller steps from a neighbour's result) until one load holds and one breaks.
+//  1. Doubling from the start (or in smaller steps from a neighbour's result), by a rough test, until one load holds and one breaks.
 //  2. Bisection of the bracket. Each load is sampled in small batches and judged by a sequential test on the share of bad requests, so that
 //     loads far from the line cost few requests. While the bracket is wide a coarse test is enough; once it is tight its ends are tested finely.
 //  3. A second, fresh trial on both sides of the line. Evidence of one load is pooled over its trials, so a wrong verdict is taken back
 //     and the bracket opens again.
-//  4. Confirmation: the line itself is sampled until an exact binomial bound proves it. A load that holds but cannot be proved gives way
-//     to the next smaller one.
+//  4. Confirmation: the line itself is sampled until it is proved, by the exact binomial bound of its own requests or by a curve through those
+//     of its neighbours. A load that holds but cannot be proved gives way to the next smaller one.
 //  5. One sweep down from overload, to show a service that does not recover at the load that it carried on the way up.
 //
 // Requests of a real run are correlated. The design effect is estimated from the batches of all trials and every count is divided by it.
@@ -57,7 +57,10 @@ type Config struct {
 
 	MaxRequests int64   // budget; 0: none
 	MaxSeconds  float64 // budget of measured time as reported; 0: none
-	MaxTrials   int     // default 400
+	// Patience is how many seconds one load may take before the estimate decides for the time being, since a small load gives few requests;
+	// default MaxSeconds/75, without a budget no bound. What decides the line is always tested to its end.
+	Patience  float64
+	MaxTrials int // default 400
 
 	// Admits is the most requests that the setting under test lets in at once, workers, queue and permits together; 0: nothing bounds it.
 	// AdmitsKnown says that Admits was read from the setting.
@@ -67,6 +70,7 @@ type Config struct {
 }
 
 const (
+	rough        = 4.0  // the rough test, for doubling and halving only, tells limit/4 from 4·limit
 	coarse       = 2.0  // the coarse test tells limit/2 from 2·limit
 	fine         = 1.25 // the fine test tells limit/1.25 from 1.25·limit
 	tight        = 1.5  // bracket ratio from which on its ends are tested finely
@@ -75,6 +79,7 @@ const (
 	provable     = 0.15 // relative distance below the limit at which the confirmation's budget suffices for a proof
 	sweepSteps   = 3    // loads tried below the line when it does not hold on the way down
 	sweepFactor  = 0.8
+	patientParts = 75 // of the budget of seconds: how long one load may take before the estimate decides for the time being
 	defaultTrial = 400
 )
 
@@ -102,6 +107,7 @@ func (c Config) Validate() error {
 	fault(d.ErrorRate > 0 && d.ErrorRate < 0.5, "ErrorRate", c.ErrorRate, "above 0 and below 0.5")
 	fault(c.MaxRequests >= 0, "MaxRequests", c.MaxRequests, "0 for no budget, or more")
 	fault(c.MaxSeconds >= 0, "MaxSeconds", c.MaxSeconds, "0 for no budget, or more")
+	fault(c.Patience >= 0, "Patience", c.Patience, "0 for the default, or more")
 	fault(c.MaxTrials >= 0, "MaxTrials", c.MaxTrials, "0 for the default, or more")
 	return errors.Join(faults...)
 }
@@ -114,6 +120,7 @@ func (c Config) withDefaults() Config {
 	if c.MaxTrials == 0 {
 		c.MaxTrials = defaultTrial
 	}
+	setDefault(&c.Patience, c.MaxSeconds/patientParts)
 	if c.Start == 0 {
 		c.Start = c.Min
 		if c.Seed > 0 {
@@ -161,7 +168,9 @@ type Trial struct {
 	Number   int // 1…, the same for all batches of one uninterrupted trial
 	Load     float64
 	Requests int64 // wanted in this batch; a few more or fewer do no harm
-	Purpose  Purpose
+	// MaxSeconds is when to end the batch with what it has; 0: when its requests are done.
+	MaxSeconds float64
+	Purpose    Purpose
 	// Continue says that the load is on already: go on without ramp or warm-up.
 	Continue bool
 }
@@ -232,6 +241,7 @@ func (s *Search) Next() (t Trial, ok bool) {
 		t.Number = s.opened
 	}
 	t.Requests = min(max(t.Requests, minBatch), maxBatch)
+	t.MaxSeconds = s.cfg.Patience
 	return t, true
 }
 
@@ -278,7 +288,7 @@ func (s *Search) Report(t Trial, o Observation) error {
 	}
 	c := s.cells[t.Load]
 	if c == nil {
-		c = &cell{load: t.Load, counts: make([]Count, len(s.cfg.Constraints))}
+		c = &cell{load: t.Load, rough: t.Purpose == Bracket, counts: make([]Count, len(s.cfg.Constraints))}
 		s.cells[t.Load] = c
 	}
 	c.report(t, o)
