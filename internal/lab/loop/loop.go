@@ -180,7 +180,7 @@ func (s *Server) loop() error {
 // 150 µs, p99 300 µs). So the loop rises early from a long sleep and watches the clock for the rest. After short sleeps, which is what
 // there is under load, it does not: they cost no such delay, and the core has others to serve.
 const (
-	longSleep = 500 * time.Microsecond
+	longSleep = 2 * time.Millisecond
 	riseEarly = 250 * time.Microsecond
 )
 
