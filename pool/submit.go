@@ -1,0 +1,254 @@
+package pool
+
+import (
+	"context"
+
+	"github.com/loadline-dev/loadline/internal/policy"
+)
+
+// Go gives the pool a task that nobody waits for. A nil error means that the task was taken, or dropped as the policy Discard asks;
+// otherwise the error is a *RejectedError. With the policy Block it returns when there is room, with CallerRuns perhaps when the task has
+// run. A panic of the task is counted, kept in Snapshot.LastPanic and told to Hooks.OnPanic.
+func (p *Pool) Go(task func()) error {
+	if mark := p.full.Load(); mark != nil {
+		return p.bounce(mark)
+	}
+	return p.submit(context.Background(), entry{fn: task})
+}
+
+// submit brings a task in, or returns why not. For a job the error says that it will not be settled.
+func (p *Pool) submit(ctx context.Context, e entry) error {
+	e.at = p.clock.Now()
+	var fx effects
+	p.mu.Lock()
+	p.counts.submitted++
+	verdict, reason := p.machine.Submit()
+	if verdict != policy.PoolEnqueue {
+		return p.placeUnlock(ctx, &e, verdict, reason)
+	}
+	p.enqueueLocked(&e, &fx)
+	p.unlock(&fx)
+	return nil
+}
+
+// enqueueLocked follows a verdict of PoolEnqueue.
+func (p *Pool) enqueueLocked(e *entry, fx *effects) {
+	if e.job != nil {
+		e.job.state = jobQueued
+	}
+	p.queue.push(*e)
+	p.peaks.note(e.at, 0, p.machine.Waiting())
+	if p.settings.QueueBudget > 0 {
+		p.armLocked(e.at, e.at+p.settings.QueueBudget)
+	}
+	p.wakeLocked(fx)
+}
+
+// startLocked follows a verdict of PoolStart.
+func (p *Pool) startLocked(e *entry, fx *effects) {
+	p.beginLocked(e, e.at)
+	fx.rare(p.spawnLocked(*e))
+}
+
+// placeLocked follows a verdict that found room.
+func (p *Pool) placeLocked(verdict policy.PoolVerdict, e *entry, fx *effects) {
+	if verdict == policy.PoolStart {
+		p.startLocked(e, fx)
+	} else {
+		p.enqueueLocked(e, fx)
+	}
+}
+
+// placeUnlock follows the verdicts that are not the common one, and gives the lock back.
+func (p *Pool) placeUnlock(ctx context.Context, e *entry, verdict policy.PoolVerdict, reason policy.PoolReason) error {
+	var fx effects
+	switch verdict {
+	case policy.PoolEnqueue, policy.PoolStart:
+		p.placeLocked(verdict, e, &fx)
+	case policy.PoolRunCaller:
+		p.runOnCallerUnlock(e)
+		return nil
+	case policy.PoolEvict:
+		p.evictLocked(&fx)
+		p.machine.SubmitAs(policy.PoolAbort) // into the place that has just become free
+		p.enqueueLocked(e, &fx)
+	case policy.PoolDrop:
+		return p.dropUnlock(e, reason)
+	case policy.PoolWait:
+		return p.waitUnlock(ctx, e)
+	case policy.PoolAsk:
+		return p.askUnlock(ctx, e, reason)
+	default:
+		return p.refuseUnlock(reasonOf(reason), nil)
+	}
+	p.unlock(&fx)
+	return nil
+}
+
+func reasonOf(r policy.PoolReason) Reason {
+	switch r {
+	case policy.PoolThreshold:
+		return Threshold
+	case policy.PoolClosed:
+		return Closed
+	}
+	return Full
+}
+
+// askUnlock lets the user's own policy decide, outside the lock, and decides anew with its answer.
+func (p *Pool) askUnlock(ctx context.Context, e *entry, reason policy.PoolReason) error {
+	rejection := p.rejectionLocked(reasonOf(reason), nil)
+	p.unlock(&effects{})
+	verdict := p.onOverflow(Overflow{Rejection: rejection, Context: ctx})
+	p.mu.Lock()
+	if verdict.Policy >= User {
+		verdict.Policy = Abort
+	}
+	v, why := p.machine.SubmitAs(policy.PoolPolicy(verdict.Policy))
+	if v == policy.PoolRefuse {
+		return p.refuseUnlock(reasonOf(why), verdict.Cause)
+	}
+	return p.placeUnlock(ctx, e, v, why)
+}
+
+// evictLocked drops the queue's head in favour of a new task.
+func (p *Pool) evictLocked(fx *effects) {
+	old := p.queue.pop()
+	p.machine.Cancel()
+	p.counts.discarded++
+	p.settleLocked(&old, jobLeft, ErrDiscarded, fx)
+}
+
+// settleLocked ends a task that has not begun.
+func (p *Pool) settleLocked(e *entry, state jobState, err error, fx *effects) {
+	if e.job == nil {
+		return
+	}
+	j := e.job
+	j.state = state
+	fx.rare(func() { j.runner.settle(err) })
+}
+
+func (p *Pool) dropUnlock(e *entry, reason policy.PoolReason) error {
+	p.counts.discarded++
+	rejection := p.rejectionLocked(reasonOf(reason), nil)
+	p.unlock(&effects{})
+	if p.hooks.OnReject != nil {
+		p.hooks.OnReject(rejection)
+	}
+	if e.job != nil {
+		return ErrDiscarded
+	}
+	return nil
+}
+
+func (p *Pool) refuseUnlock(reason Reason, cause error) error {
+	p.countRejection(reason)
+	rejection := p.rejectionLocked(reason, cause)
+	p.unlock(&effects{})
+	if p.hooks.OnReject != nil {
+		p.hooks.OnReject(rejection)
+	}
+	return rejection
+}
+
+func (p *Pool) countRejection(reason Reason) {
+	r := &p.counts.rejected
+	switch reason {
+	case Threshold:
+		r.Threshold++
+	case TimedOut:
+		r.TimedOut++
+	case Closed:
+		r.Closed++
+	default:
+		r.Full++
+	}
+}
+
+// rejectionLocked is an error with the figures of this moment: the last one, if it has the same, so that a pool that is full allocates
+// nothing.
+func (p *Pool) rejectionLocked(reason Reason, cause error) *RejectedError {
+	m := &p.machine
+	now := RejectedError{
+		Pool: p.name, Reason: reason, Active: m.Busy(), Workers: m.Workers(), Max: p.settings.Max, Waiting: m.Waiting(),
+		Queue: p.settings.EffectiveQueue(),
+	}
+	if cause != nil {
+		own := now
+		own.Cause = cause
+		return &own
+	}
+	if p.rejection == nil || *p.rejection != now {
+		kept := now
+		p.rejection = &kept
+	}
+	return p.rejection
+}
+
+// The kinds of tasks that meet a fullMark.
+const (
+	fastFull = iota
+	fastThreshold
+	fastClosed
+	fastDropped
+	fastKinds
+)
+
+// fullMark says that every task would be refused, and how.
+type fullMark struct {
+	rejection *RejectedError
+	kind      int
+}
+
+// bounce refuses a task at the price of a load and a count. It is right because at the instant of the load the machine would have refused
+// it.
+func (p *Pool) bounce(mark *fullMark) error {
+	p.fast[mark.kind].Add(1)
+	if p.hooks.OnReject != nil {
+		p.hooks.OnReject(mark.rejection)
+	}
+	if mark.kind == fastDropped {
+		return nil
+	}
+	return mark.rejection
+}
+
+// publishLocked sets or takes away the mark. It is called before the lock is given back.
+func (p *Pool) publishLocked() {
+	saturated := p.machine.Saturated()
+	if !saturated {
+		if p.saturated {
+			p.saturated = false
+			p.full.Store(nil)
+		}
+		return
+	}
+	rejection, kind := p.rejectionLocked(p.saturationLocked()), fastFull
+	switch {
+	case rejection.Reason == Closed:
+		kind = fastClosed
+	case p.settings.Policy == Discard:
+		kind = fastDropped
+	case rejection.Reason == Threshold:
+		kind = fastThreshold
+	}
+	if p.mark == nil || p.mark.rejection != rejection || p.mark.kind != kind {
+		p.mark = &fullMark{rejection, kind}
+	}
+	p.saturated = true
+	if p.full.Load() != p.mark {
+		p.full.Store(p.mark)
+	}
+}
+
+// saturationLocked is why the pool is full, in the form that rejectionLocked takes.
+func (p *Pool) saturationLocked() (Reason, error) {
+	switch {
+	case p.machine.Closed():
+		return Closed, nil
+	case p.machine.AtThreshold():
+		return Threshold, nil
+	}
+	return Full, nil
+}

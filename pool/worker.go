@@ -1,0 +1,235 @@
+package pool
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+	"strconv"
+	"time"
+
+	"github.com/loadline-dev/loadline/internal/policy"
+)
+
+// worker is one of a pool's goroutines, and the task that it runs.
+type worker struct {
+	pool  *Pool
+	id    int
+	wake  chan struct{}   // of one place, so that waking never blocks
+	marks context.Context // carries the labels
+	idle  time.Duration   // since when it is parked; guarded by the pool's lock
+	sent  bool            // away: told to end while parked; guarded by the pool's lock
+	task  entry
+	began time.Duration
+	end   ending
+	live  bool // the task is running: a panic is its
+}
+
+// ending is how a task ended.
+type ending struct {
+	kind  endingKind
+	early error // for whoever waits, in place of what execute brought
+}
+
+type endingKind uint8
+
+const (
+	completed endingKind = iota
+	failed
+	panicked
+	exited  // runtime.Goexit
+	skipped // its caller had left before it began
+)
+
+// spawnLocked makes a worker and returns what starts it. A worker without a task is one that searches.
+func (p *Pool) spawnLocked(e entry) func() {
+	w := &worker{pool: p, id: p.nextIDLocked(), wake: make(chan struct{}, 1), task: e}
+	p.alive++
+	p.peaks.workers = max(p.peaks.workers, p.machine.Workers())
+	return func() { go w.run(e.job != nil || e.fn != nil) }
+}
+
+func (p *Pool) nextIDLocked() int {
+	if n := len(p.freeIDs); n > 0 {
+		id := p.freeIDs[n-1]
+		p.freeIDs = p.freeIDs[:n-1]
+		return id
+	}
+	p.lastID++
+	return p.lastID
+}
+
+func (w *worker) name() string { return w.pool.name + "-worker-" + strconv.Itoa(w.id) }
+
+// run is the worker's life.
+func (w *worker) run(hasTask bool) {
+	if w.pool.osThreads {
+		runtime.LockOSThread() // never unlocked, so that the thread ends with the worker
+	}
+	w.marks = pprof.WithLabels(context.Background(), pprof.Labels("pool", w.pool.name, "worker", w.name()))
+	w.label()
+	more := w.first(hasTask)
+	for more {
+		more = w.work()
+	}
+	w.pool.leave()
+}
+
+// label names the worker in profiles and goroutine dumps. Tasks that use pprof.Do leave their own labels behind, so it is repeated whenever
+// the worker parks.
+func (w *worker) label() { pprof.SetGoroutineLabels(w.marks) }
+
+// first takes the lock once before the first task, to count its wait or to find one.
+func (w *worker) first(hasTask bool) bool {
+	p := w.pool
+	w.began = p.clock.Now()
+	p.mu.Lock()
+	if hasTask {
+		p.queueWait.Record(w.began - w.task.at)
+		p.mu.Unlock()
+		return true
+	}
+	p.searching--
+	return w.nextUnlock(ended{})
+}
+
+// work runs task after task until the worker ends (false) or a task panics (true, with another task at hand). So a task costs no defer.
+func (w *worker) work() (more bool) {
+	defer w.rescue(&more)
+	for {
+		w.perform()
+		if !w.finish() {
+			return false
+		}
+	}
+}
+
+func (w *worker) perform() {
+	w.end = ending{}
+	w.live = true
+	if w.task.job == nil {
+		w.task.fn()
+	} else {
+		w.end = w.task.job.run()
+	}
+	w.live = false
+}
+
+// rescue keeps the worker at work after a panic, and replaces its goroutine after runtime.Goexit.
+func (w *worker) rescue(more *bool) {
+	if !w.live {
+		return
+	}
+	w.live = false
+	value := recover()
+	if value != nil {
+		w.end = w.pool.panicEnding(value, w.name())
+		*more = w.finish()
+		return
+	}
+	w.end = ending{exited, ErrGoexit}
+	p := w.pool
+	p.mu.Lock()
+	over := p.endLocked(&w.task, w.end, p.clock.Now()-w.began)
+	p.machine.Finish()
+	p.searching++
+	w.task = entry{}
+	p.unlock(&effects{})
+	over.tell()
+	go w.run(false)
+}
+
+func (p *Pool) panicEnding(value any, worker string) ending {
+	err := &PanicError{Pool: p.name, Worker: worker, Value: value, Stack: debug.Stack()}
+	return ending{panicked, err}
+}
+
+// finish ends the task and finds the next, parking as long as there is none. False means that the worker is to end.
+func (w *worker) finish() bool {
+	p := w.pool
+	now := p.clock.Now()
+	p.mu.Lock()
+	over := p.endLocked(&w.task, w.end, now-w.began)
+	p.machine.Finish()
+	w.began = now
+	return w.nextUnlock(over)
+}
+
+// nextUnlock tells who waits for the task that is over, if there is one, and finds the next.
+func (w *worker) nextUnlock(over ended) bool {
+	p := w.pool
+	for {
+		var fx effects
+		next := p.nextLocked(w, &fx)
+		p.unlock(&fx)
+		over.tell()
+		if next != policy.PoolIdle {
+			return next == policy.PoolTake
+		}
+		over = ended{}
+		w.label()
+		<-w.wake
+		w.began = p.clock.Now()
+		p.mu.Lock()
+		if w.sent {
+			p.unlock(&effects{})
+			return false
+		}
+		p.searching--
+	}
+}
+
+// nextLocked finds a free worker's next task.
+func (p *Pool) nextLocked(w *worker, fx *effects) policy.PoolNext {
+	next := p.machine.Next()
+	for next == policy.PoolTake {
+		w.task = p.queue.pop()
+		if !p.overdueLocked(&w.task, w.began, fx) {
+			break
+		}
+		p.machine.Finish()
+		next = p.machine.Next()
+	}
+	switch next {
+	case policy.PoolTake:
+		p.queueWait.Record(w.began - w.task.at)
+		p.beginLocked(&w.task, w.began)
+	case policy.PoolIdle:
+		w.task = entry{}
+		w.idle = w.began
+		p.idle = append(p.idle, w)
+		if p.machine.Expires() {
+			p.armLocked(w.began, w.began+p.settings.KeepAlive)
+		}
+	case policy.PoolRetire:
+		w.task = entry{}
+		p.freeIDs = append(p.freeIDs, w.id)
+	}
+	p.admitLocked(w.began, fx)
+	p.wakeLocked(fx)
+	return next
+}
+
+// wakeLocked wakes a worker for the queue, unless one is on its way already. That one wakes the next if there is more than it can take, so
+// that a burst of tasks costs its submitter one wake-up and not one each.
+func (p *Pool) wakeLocked(fx *effects) {
+	n := len(p.idle)
+	if p.searching > 0 || n == 0 || p.machine.Queued() == 0 {
+		return
+	}
+	fx.wake = p.idle[n-1]
+	p.idle[n-1] = nil
+	p.idle = p.idle[:n-1]
+	p.searching++
+}
+
+// dismissLocked takes the worker that has been parked for longest out of the list, and returns what ends it.
+func (p *Pool) dismissLocked() func() {
+	w := p.idle[0]
+	copy(p.idle, p.idle[1:])
+	p.idle[len(p.idle)-1] = nil
+	p.idle = p.idle[:len(p.idle)-1]
+	w.sent = true
+	p.freeIDs = append(p.freeIDs, w.id)
+	return func() { w.wake <- struct{}{} }
+}
