@@ -15,7 +15,7 @@ const (
 	saturatedCPU   = 0.9    // of the machine; the order-detail study's bound of its bottleneck region
 	saturatedLoop  = 0.95   // of one core, for a thread that sends load
 	switchSeconds  = 3.8e-6 // direct cost of one context switch: C. Li, C. Ding, K. Shen, Quantifying the Cost of Context Switch, 2007
-	switchShare    = 0.1    // share of a service's CPU time spent on switching from which it is overloaded by it
+	switchShare    = 0.25   // share of a service's CPU time spent on switching from which it is overloaded by it
 	fastMS         = 1.0    // execution below which handing over to another thread costs a notable share
 	slowGrowth     = 1.5    // growth of the execution time over the lowest step from which the dependency is called slow
 	standingQueue  = 0.9    // share of a queue's capacity from which it is called full

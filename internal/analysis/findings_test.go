@@ -147,16 +147,16 @@ func TestBusyCPUsAreACaveatAndBindWhereNoPoolIsFull(t *testing.T) {
 	}
 }
 
-// 40 000 switches a second at 3.8 µs are 0.152 of a core: 15 % of one core's work, 7.6 % of two.
-func TestSwitchingIsAnOverloadFromATenthOfTheCPUTime(t *testing.T) {
+// 40 000 switches a second at 3.8 µs are 0.152 of a core: 30 % of half a core's work, 15 % of one core's.
+func TestSwitchingIsAnOverloadFromAQuarterOfTheCPUTime(t *testing.T) {
 	switching := func(cores float64) []finding.Code {
 		c := steadyCell(closed(10), class(record.Success, 500, 20*ms))
 		c.Processes = []record.ProcessSample{{Service: "order"}, {Service: "order", At: 10 * time.Second, Voluntary: 300000, Involuntary: 100000,
 			CPUUser: time.Duration(cores * 10 * float64(time.Second))}}
 		return codes(analysis.Of(run(c)).Cells[0].Findings)
 	}
-	expect(t, "one core", switching(1), finding.SwitchOverload, true)
-	expect(t, "two cores", switching(2), finding.SwitchOverload, false)
+	expect(t, "half a core", switching(0.5), finding.SwitchOverload, true)
+	expect(t, "one core", switching(1), finding.SwitchOverload, false)
 }
 
 func TestTheAuditHoldsOnAPerfectLoopAndSpeaksOnABrokenOne(t *testing.T) {
@@ -226,9 +226,6 @@ func TestTheLoadLineIsTheLargestStepWhoseSLOHolds(t *testing.T) {
 	near(t, "rate", line.RatePerSec, 100/0.025)
 	near(t, "low", line.Low, 100)
 	near(t, "high", line.High, 200)
-	if v, ok := got.Judged(); !ok || v != slo.Fail {
-		t.Errorf("the run is judged %v, %v", v, ok)
-	}
 	r.SLO = "p99<1ms"
 	if got := analysis.Of(r).LoadLine; got != nil {
 		t.Errorf("load line %+v where no step holds", got)

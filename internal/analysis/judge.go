@@ -128,15 +128,20 @@ func (t *tally) effectiveRatio(bound time.Duration) float64 {
 }
 
 // steadyOf judges whether the window stood still, by the rate of success, its mean response and what was in flight in each interval.
-// A last interval cut short is left out. Nil: there is no interval to judge.
+// Intervals cut short, at most half as long as the longest, are left out. Nil: there is no interval to judge.
 func steadyOf(cell record.Cell) *Steady {
-	var s steady.Series
-	length := time.Duration(0)
+	longest := time.Duration(0)
 	for _, iv := range cell.Intervals {
-		if iv.Phase != record.Window || iv.End-iv.Start < length/2 {
+		if iv.Phase == record.Window {
+			longest = max(longest, iv.End-iv.Start)
+		}
+	}
+	s := steady.Series{IntervalSeconds: longest.Seconds()}
+	for _, iv := range cell.Intervals {
+		length := iv.End - iv.Start
+		if iv.Phase != record.Window || length <= longest/2 {
 			continue
 		}
-		length = iv.End - iv.Start
 		n, sum := successesOf(iv)
 		s.Throughput = append(s.Throughput, float64(n)/length.Seconds())
 		s.ResponseMS = append(s.ResponseMS, valueOr0(ratio(sum.Seconds()*1000, float64(n))))
@@ -145,7 +150,6 @@ func steadyOf(cell record.Cell) *Steady {
 	if len(s.Throughput) == 0 {
 		return nil
 	}
-	s.IntervalSeconds = length.Seconds()
 	found := steady.Detect(s)
 	return &Steady{Reached: found.Verdict == steady.Steady, Verdict: found.Verdict.String(), Reasons: append([]string{}, found.Reasons...)}
 }
@@ -195,27 +199,6 @@ func stepVerdict(step []*CellResult) slo.Verdict {
 		out = joined(out, c.SLO.Verdict)
 	}
 	return out
-}
-
-// Judged is the verdict on the whole run: no evidence where any cell lacks it, else fail where any cell fails, else pass. ok is false
-// where no SLO was asked.
-func (r Result) Judged() (verdict slo.Verdict, ok bool) {
-	if r.SLO == nil {
-		return slo.NoEvidence, false
-	}
-	if len(r.Cells) == 0 {
-		return slo.NoEvidence, true
-	}
-	verdict = slo.Pass
-	for _, c := range r.Cells {
-		if c.SLO == nil || c.SLO.Verdict == slo.NoEvidence {
-			return slo.NoEvidence, true
-		}
-		if c.SLO.Verdict == slo.Fail {
-			verdict = slo.Fail
-		}
-	}
-	return verdict, true
 }
 
 // kneeOf finds where added load stops adding successes in proportion; nil where there are too few steps to tell.
