@@ -162,6 +162,20 @@ func workersTakenBySlow(s *scene) []Finding {
 		figures{"workers": workers, "permits": sum, "slow_services": need}, append(at, s.front.Workers.At)...)}
 }
 
+// permitWaits finds a wait for a permit that the timeout around it ends: no time is left for the call.
+func permitWaits(s *scene) []Finding {
+	var out []Finding
+	for _, b := range s.Bulkheads {
+		if b.Timeout.Value <= 0 || b.Wait.Value < b.Timeout.Value {
+			continue
+		}
+		out = append(out, report(finding.TimeoutBelowWait, finding.Warning,
+			fmt.Sprintf("bulkhead %s: a caller may wait %s for a permit, and the timeout of %s around it leaves no time for the call", b.Name, ms(b.Wait.Value), ms(b.Timeout.Value)),
+			"wait + execution <= timeout", figures{"permit_wait_ms": millis(b.Wait.Value), "timeout_ms": millis(b.Timeout.Value)}, b.Wait.At, b.Timeout.At))
+	}
+	return out
+}
+
 func fallbackBelowSlots(s *scene, c limits.Command) []Finding {
 	slots, at := c.Permits.Value, c.Permits.At
 	if c.Isolation.Value == limits.ByPool {
@@ -203,6 +217,9 @@ func leaseWaitUnlimited(s *scene) []Finding {
 	for _, c := range s.Commands {
 		conns, ok := s.connections(c.Connections)
 		slots := s.slotsOf(c)
+		if c.Gateway && !slots.Known && s.front != nil {
+			slots = s.front.Workers
+		}
 		if !ok || !conns.LeaseWait.Known || conns.LeaseWait.Value > 0 || !slots.Known {
 			continue
 		}

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/loadline-dev/loadline/internal/analysis/finding"
 	"github.com/loadline-dev/loadline/internal/parse/limits"
@@ -15,13 +16,14 @@ type holder struct {
 	workers    bool // waits for a connection where there are too few
 }
 
-func (s *scene) holders() []holder {
+// holders are those in force while a tier is ("" where none is): the pools as it sets them take the place of those outside.
+func (s *scene) holders(tier string) []holder {
 	var out []holder
 	for _, c := range s.Connections {
 		out = append(out, holder{what: "connections " + c.Name, slots: c.Total.Or(c.PerHost), downstream: c.Downstream})
 	}
 	for _, p := range s.Pools {
-		if n, bounded := p.Slots(); bounded {
+		if n, bounded := p.Slots(); bounded && s.inForce(p, tier) {
 			slots := p.Max
 			slots.Value = n
 			out = append(out, holder{"pool " + p.Name, slots, p.Downstream, true})
@@ -38,12 +40,32 @@ func (s *scene) holders() []holder {
 	return out
 }
 
+func (s *scene) inForce(p limits.Pool, tier string) bool {
+	if p.Tier != "" || tier == "" {
+		return p.Tier == tier
+	}
+	return !slices.ContainsFunc(s.Pools, func(q limits.Pool) bool { return q.Tier == tier && q.Base == p.Name })
+}
+
+// tiers are the tiers that set a pool, and "" for none.
+func (s *scene) tiers() []string {
+	out := []string{""}
+	for _, p := range s.Pools {
+		if !slices.Contains(out, p.Tier) {
+			out = append(out, p.Tier)
+		}
+	}
+	return out
+}
+
 // poolAboveDownstream compares what is held of a dependency over all replicas with what it bears, and workers with the connections
 // that they need. Several holders of one dependency are added up: they take from one budget.
 func poolAboveDownstream(s *scene) []Finding {
 	var out []Finding
 	for _, d := range s.Downstreams {
-		out = append(out, s.aboveLimit(d)...)
+		for _, tier := range s.tiers() {
+			out = append(out, s.aboveLimit(d, tier)...)
+		}
 	}
 	for _, c := range s.Connections {
 		out = append(out, s.aboveConnections(c)...)
@@ -51,12 +73,9 @@ func poolAboveDownstream(s *scene) []Finding {
 	return out
 }
 
-func (s *scene) aboveLimit(d limits.Downstream) []Finding {
-	if !d.Limit.Known {
-		return nil
-	}
-	holders := s.holdersOf(d.Name)
-	if len(holders) == 0 {
+func (s *scene) aboveLimit(d limits.Downstream, tier string) []Finding {
+	holders := s.holdersOf(d.Name, tier)
+	if !d.Limit.Known || len(holders) == 0 {
 		return nil
 	}
 	replicas := d.Replicas.Or(s.Replicas).Or(limits.Default(1, ""))
@@ -84,9 +103,9 @@ func (s *scene) aboveLimit(d limits.Downstream) []Finding {
 }
 
 // holdersOf are the holders of a dependency's slots: its connection pools where it has them, since workers then wait for those.
-func (s *scene) holdersOf(name string) []holder {
+func (s *scene) holdersOf(name, tier string) []holder {
 	var direct, workers []holder
-	for _, h := range s.holders() {
+	for _, h := range s.holders(tier) {
 		switch {
 		case h.downstream.Value != name || !h.slots.Known || h.slots.Value < 0:
 		case h.workers:
@@ -101,6 +120,19 @@ func (s *scene) holdersOf(name string) []holder {
 	return workers
 }
 
+// everyHolder is the holders of all tiers, for what is judged one by one.
+func (s *scene) everyHolder() []holder {
+	out := s.holders("")
+	for _, p := range s.Pools {
+		if n, bounded := p.Slots(); bounded && p.Tier != "" {
+			slots := p.Max
+			slots.Value = n
+			out = append(out, holder{"pool " + p.Name, slots, p.Downstream, true})
+		}
+	}
+	return out
+}
+
 // aboveConnections finds workers that can only wait for a connection.
 func (s *scene) aboveConnections(c limits.Connections) []Finding {
 	size := c.Total.Or(c.PerHost)
@@ -108,7 +140,7 @@ func (s *scene) aboveConnections(c limits.Connections) []Finding {
 		return nil
 	}
 	var out []Finding
-	for _, h := range s.holders() {
+	for _, h := range s.everyHolder() {
 		if !h.workers || h.downstream.Value != c.Downstream.Value || h.slots.Value <= size.Value {
 			continue
 		}

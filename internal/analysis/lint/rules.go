@@ -67,7 +67,7 @@ func poolRules() []Rule {
 		{QueueCutByThreshold, "the queue is cut to a threshold left at its default", eachPool(queueCutByThreshold)},
 		{HandoffIgnoresThreshold, "a hand-off (maxQueueSize 0 or less) has no queue for a threshold to act on", eachPool(handoffIgnoresThreshold)},
 		{ThresholdRefusesAll, "a threshold of 0 with a queue refuses every task", eachPool(thresholdRefusesAll)},
-		{finding.TimeoutBelowWait, "queue wait and execution together outlast the timeout", eachPool(timeoutBelowWait)},
+		{finding.TimeoutBelowWait, "queue wait and execution together outlast the timeout", all(eachPool(timeoutBelowWait), permitWaits)},
 		{finding.PoolTooSmall, "the offered rate keeps more workers busy than there are", eachPool(poolTooSmall)},
 		{KeepAliveWithoutEffect, "no worker is ever surplus, so keep-alive ends none", eachPool(keepAliveWithoutEffect)},
 		{CapacityFixed, "a live change does not reach this setting", eachPool(capacityFixed)},

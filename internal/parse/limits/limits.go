@@ -124,6 +124,7 @@ type Pool struct {
 	ServiceTime Of[time.Duration] // how long a task holds a worker
 	RatePerSec  Of[float64]       // tasks offered
 	Downstream  Of[string]        // the dependency that a task holds one connection of
+	Tier, Base  string            // where it is pool Base as a tier sets it; tiers take turns
 	Refuses     bool              // a task for which there is no room is refused, rather than run by its caller or waited for
 	Fixed       []Of[int]         // settings that a live change does not reach, such as a queue's capacity
 	Observed    []Of[time.Duration]
@@ -155,6 +156,7 @@ type Bulkhead struct {
 	At         At
 	Permits    Of[int]
 	Wait       Of[time.Duration] // how long a caller waits for a permit; 0 refuses at once
+	Timeout    Of[time.Duration] // around the wait and the call
 	Downstream Of[string]
 }
 
