@@ -6,12 +6,11 @@ import (
 
 // ready sends a user's next request: in the closed model it is planned at the moment in which it is sent.
 func (l *loop) ready(u int32) {
-	if l.ending {
+	if l.ending || l.now >= l.line.windowEnd {
 		return
 	}
-	l.rec.planned++
 	l.inFlight++
-	r := request{message: l.message, planned: l.now, sent: l.now, deadline: l.now + l.message.timeout, user: u, inside: l.line.inside(l.now)}
+	r := request{message: l.message, planned: l.now, sent: l.now, deadline: l.now + l.message.timeout, user: u, inside: l.planned(l.now)}
 	c := l.users[u].conn
 	if c == nil {
 		c = l.newConn()
@@ -56,6 +55,10 @@ func (l *loop) finish(c *conn, reusable bool) {
 	if u != nobody {
 		l.users[u].fails = 0
 		l.goOn(u, 0)
+		return
+	}
+	if reusable {
+		l.rest(c)
 	}
 }
 
@@ -75,7 +78,11 @@ func (l *loop) end(c *conn, outcome record.Outcome, answered bool) {
 
 // failsConnection tells the outcomes after which a user waits before it tries again.
 func failsConnection(o record.Outcome) bool {
-	return o == record.Refused || o == record.Reset || o == record.ClientLimit
+	switch o {
+	case record.Refused, record.Reset, record.DNS, record.TLS, record.ClientLimit:
+		return true
+	}
+	return false
 }
 
 // backOff is how long a user waits after a failed connection: twice as long each time in a row.
@@ -108,7 +115,11 @@ func (l *loop) countHeld(c *conn, outcome record.Outcome, answered bool, more in
 	if c.watched {
 		held = c.sent + c.message.timeout - c.planned
 	}
-	l.rec.add(ending{outcome: outcome, inside: c.inside, answered: answered, latency: done - c.planned, response: -1, held: held + more})
+	e := ending{outcome: outcome, inside: c.inside, answered: answered, latency: done - c.planned, response: -1, held: held + more}
+	if l.arrivals != nil {
+		e.response = done - c.sent
+	}
+	l.rec.add(e)
 }
 
 // goOn lets a user think and send its next request. Without think time it is sent at once, unless the user has to wait.

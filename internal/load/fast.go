@@ -25,9 +25,6 @@ const spareDescriptors = 64
 type fast struct{ config Config }
 
 func (f *fast) Run(ctx context.Context, job Job, sink Sink) error {
-	if err := job.validate(); err != nil {
-		return err
-	}
 	set, err := f.prepare(ctx, job)
 	if err != nil {
 		return err
@@ -59,7 +56,7 @@ func (f *fast) prepare(ctx context.Context, job Job) (*fleet, error) {
 	if addrs, err = answering(ctx, addrs); err != nil {
 		return nil, err
 	}
-	if err := enoughDescriptors(job.Load.Concurrency); err != nil {
+	if err := enoughDescriptors(max(job.Load.Concurrency, job.Shape.Connections)); err != nil {
 		return nil, err
 	}
 	classes := newClassifier(job.Target.Outcomes)
@@ -81,8 +78,14 @@ func (f *fast) prepare(ctx context.Context, job Job) (*fleet, error) {
 		if l.poll, err = newPoller(); err != nil {
 			return nil, errors.Join(err, set.close())
 		}
+		l.left = -1
+		if job.Shape.Requests > 0 {
+			l.left = job.Shape.Requests
+		}
 		set.loops = append(set.loops, l)
-		l.seat(job, i, count)
+		if err := l.seat(job, i, count); err != nil {
+			return nil, errors.Join(err, set.close())
+		}
 	}
 	set.procs = reserveProcessors(count)
 	return set, nil
@@ -92,24 +95,57 @@ func (f *fast) prepare(ctx context.Context, job Job) (*fleet, error) {
 // cores to spare for the generator.
 func (f *fast) loops(job Job) int {
 	count := max(f.config.Loops, 1)
-	if job.Load.Model == record.Closed {
-		count = min(count, job.Load.Concurrency)
+	if job.Shape.Requests > 0 {
+		return 1 // The loops would end their windows at different instants.
+	}
+	for _, bound := range []int{job.Load.Concurrency, job.Shape.MaxInFlight, job.Shape.Connections} {
+		if bound > 0 {
+			count = min(count, bound)
+		}
 	}
 	return count
 }
 
-// seat gives a loop its share of the users, and each its first instant. Users are spread over a think time, so that they do not come
-// all at once; without think time, over a moment that lets a server accept their connections.
-func (l *loop) seat(job Job, index, loops int) {
+// seat gives a loop its share of the load.
+func (l *loop) seat(job Job, index, loops int) error {
+	if job.Load.Model == record.Closed {
+		l.seatUsers(job, index, loops)
+		return nil
+	}
+	l.mostInFlight, l.mostConns = share(job.Shape.MaxInFlight, index, loops), share(job.Shape.Connections, index, loops)
+	var err error
+	l.arrivals, err = arrivalsOf(job, l.line, index, loops)
+	return err
+}
+
+// share divides a bound among loops, each of which gets at least 1; 0 stays 0.
+func share(bound, index, loops int) int {
+	if bound == 0 {
+		return 0
+	}
+	n := bound / loops
+	if index < bound%loops {
+		n++
+	}
+	return max(n, 1)
+}
+
+// spreadOf is the time over which users come at the begin: a think time, so that they do not stay in step; without think time, a moment
+// that lets a server accept their connections.
+func spreadOf(job Job) time.Duration {
+	if job.Load.Think > 0 {
+		return job.Load.Think
+	}
+	const perConnection = 20 * time.Microsecond
+	return time.Duration(job.Load.Concurrency) * perConnection
+}
+
+// seatUsers gives a loop its share of the users, and each its first instant.
+func (l *loop) seatUsers(job Job, index, loops int) {
 	l.rng = rand.New(rand.NewPCG(uint64(job.Shape.Seed), uint64(index)))
 	n := job.Load.Concurrency
-	spread := job.Load.Think
-	if spread == 0 {
-		const perConnection = 20 * time.Microsecond
-		spread = time.Duration(n) * perConnection
-	}
 	for i := index; i < n; i += loops {
-		at := l.line.start + int64(float64(spread)*float64(i)/float64(n))
+		at := l.line.start + int64(float64(spreadOf(job))*float64(i)/float64(n))
 		l.agenda.push(entry{at: at, user: int32(len(l.users))})
 		l.users = append(l.users, user{})
 	}

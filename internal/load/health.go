@@ -148,3 +148,32 @@ func runQueueWait(path string) time.Duration {
 	}
 	return time.Duration(n)
 }
+
+// processThreads tells how long the threads of the process waited for a CPU. It is for one goroutine at a time.
+type processThreads struct{ before map[string]time.Duration }
+
+func newProcessThreads() *processThreads {
+	m := &processThreads{}
+	m.sample()
+	return m
+}
+
+// sample is the longest wait of a thread since the last one.
+func (m *processThreads) sample() time.Duration {
+	const tasks = "/proc/self/task"
+	threads, err := os.ReadDir(tasks)
+	if err != nil {
+		return 0
+	}
+	now := make(map[string]time.Duration, len(threads))
+	var most time.Duration
+	for _, t := range threads {
+		wait := runQueueWait(tasks + "/" + t.Name() + "/schedstat")
+		now[t.Name()] = wait
+		if m.before != nil {
+			most = max(most, wait-m.before[t.Name()])
+		}
+	}
+	m.before = now
+	return most
+}

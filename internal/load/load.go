@@ -18,6 +18,7 @@ import (
 
 	"github.com/loadline-dev/loadline/internal/plan"
 	"github.com/loadline-dev/loadline/internal/record"
+	"github.com/loadline-dev/loadline/internal/schedule"
 )
 
 // ErrUnreachable is wrapped by what Run returns when no connection to the target could be made.
@@ -59,12 +60,23 @@ type Job struct {
 // Shape is what a plan's load says beyond the step: how times are distributed and what is bounded.
 type Shape struct {
 	ThinkKind string // closed: plan.ThinkConstant (default) or plan.ThinkExponential
+	Arrivals  string // open: plan.ArrivalsPoisson (default) or plan.ArrivalsConstant
 	Seed      int64  // of think times and arrivals
+	// MaxInFlight bounds the requests in flight in the open model; what is planned beyond is dropped. 0: no bound.
+	MaxInFlight int
+	// Connections bounds the connections of the open model; what is planned beyond waits, and its latency counts from the planned instant. 0: no bound.
+	Connections int
+	// Requests ends the window early when so many were planned in it; the load is then sent by one loop. 0: the window's length alone counts.
+	Requests int64
+	// Profile is a rate that changes: ramps, steps, spikes. It begins when the warm-up ends, and takes the place of the step's rate.
+	Profile []schedule.Stage
+	// Recorded are the instants of recorded arrivals, counted from the end of the warm-up. They take the place of the step's rate.
+	Recorded []time.Duration
 }
 
 // ShapeOf takes the shape from a plan's load.
 func ShapeOf(l plan.Load) Shape {
-	return Shape{ThinkKind: l.ThinkKind, Seed: l.Seed}
+	return Shape{ThinkKind: l.ThinkKind, Arrivals: l.Arrivals, Seed: l.Seed, MaxInFlight: l.MaxInFlight}
 }
 
 // Phases are the planned lengths. Zero lengths are left out; a Window of 0 is refused.

@@ -44,20 +44,25 @@ type loop struct {
 	agenda   agenda
 	conns    []*conn
 	free     []*conn
-	idle     []*conn // open model only
-	users    []user  // closed model only
-	think    func() int64
-	rng      *rand.Rand
-	buf      []byte
-	turnOf   int // which address comes next
-	opened   int
-	inFlight int // requests whose users wait
-	watching int // requests whose timeout has passed
-	ending   bool
-	reached  bool  // a connection was made
-	failedAt int64 // when the first connection failed
-	failure  error // why
-	loops    int
+	idle     []*conn   // open model only
+	users    []user    // closed model only
+	arrivals *arrivals // open model only
+	backlog  backlog
+	// mostInFlight and mostConns bound the open model; 0: no bound.
+	mostInFlight, mostConns int
+	left                    int64 // requests still to be planned in the window; negative: no end
+	think                   func() int64
+	rng                     *rand.Rand
+	buf                     []byte
+	turnOf                  int // which address comes next
+	opened                  int
+	inFlight                int // requests whose users wait
+	watching                int // requests whose timeout has passed
+	ending                  bool
+	reached                 bool  // a connection was made
+	failedAt                int64 // when the first connection failed
+	failure                 error // why
+	loops                   int
 }
 
 // user is one of the closed model.
@@ -87,6 +92,9 @@ func (l *loop) run() {
 		}
 		for i := range events {
 			l.event(&events[i])
+			if l.arrivals != nil && (l.now >= l.arrivals.next || l.backlog.count > 0) {
+				l.send() // What is planned must not wait until all answers are read.
+			}
 		}
 	}
 	l.leave()
@@ -105,10 +113,27 @@ func (l *loop) tick() {
 func (l *loop) roll() {
 	for l.now >= l.rec.end {
 		r := l.rec
+		if l.arrivals != nil {
+			l.plan(r.end)
+		}
 		l.settle(r)
 		l.begin(r.index+1, r.end)
 		l.collector.hand(r)
 	}
+}
+
+// planned counts a request as planned and ends the window when it was the last.
+func (l *loop) planned(at int64) (inside bool) {
+	l.rec.planned++
+	inside = l.line.inside(at)
+	if !inside || l.left < 0 {
+		return inside
+	}
+	if l.left--; l.left == 0 {
+		l.line.curtail(l.rec.index, at+1)
+		l.rec.end = l.line.windowEnd
+	}
+	return inside
 }
 
 func (l *loop) begin(index int, start int64) {
@@ -128,15 +153,25 @@ func (l *loop) turn() {
 		l.expire(c)
 	}
 	l.ending = l.ending || l.now >= l.line.windowEnd || l.stop.Load()
+	l.send()
+	if !l.reached && l.failure != nil && l.now-l.failedAt >= int64(unreachableAfter) {
+		l.giveUp(unreachable(l.failure))
+	}
+}
+
+// send sends what is due.
+func (l *loop) send() {
+	if l.arrivals != nil {
+		l.plan(l.now + 1)
+		l.dispatch()
+		return
+	}
 	if l.ending {
 		l.agenda = l.agenda[:0]
 		return
 	}
 	for len(l.agenda) > 0 && l.agenda[0].at <= l.now {
 		l.ready(l.agenda.pop().user)
-	}
-	if !l.reached && l.failure != nil && l.now-l.failedAt >= int64(unreachableAfter) {
-		l.giveUp(unreachable(l.failure))
 	}
 }
 
@@ -156,6 +191,12 @@ func (l *loop) wakeAt() int64 {
 	if next, ok := l.agenda.next(); ok {
 		at = min(at, next)
 	}
+	if l.arrivals != nil && !l.ending {
+		at = min(at, l.arrivals.next)
+	}
+	if l.ending {
+		at = min(at, l.drainEnd())
+	}
 	if next, ok := l.wheel.next(); ok {
 		at = min(at, next)
 	}
@@ -164,7 +205,13 @@ func (l *loop) wakeAt() int64 {
 
 // over tells whether the loop has nothing left to do.
 func (l *loop) over() bool {
-	return l.stop.Load() || l.ending && l.inFlight+l.watching == 0
+	return l.stop.Load() || l.ending && (l.inFlight+l.watching == 0 || l.now >= l.drainEnd())
+}
+
+// drainEnd is when what has not ended is cut. Only what was sent long after its planned instant can be left then.
+func (l *loop) drainEnd() int64 {
+	const grain = int64(10 * time.Millisecond) // Deadlines come up to a tick of the wheel late.
+	return l.line.windowEnd + 2*l.message.timeout + grain
 }
 
 // giveUp ends the loop, and with it the run, because of an error.
@@ -177,6 +224,7 @@ func (l *loop) giveUp(err error) {
 func (l *loop) leave() {
 	l.tick()
 	l.ending = true
+	l.abandon()
 	for _, c := range l.conns {
 		if c.busy() {
 			l.cut(c)

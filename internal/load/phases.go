@@ -67,3 +67,10 @@ func (t *timeline) edge(i int) edge {
 
 // inside tells whether an instant lies in the window.
 func (t *timeline) inside(at int64) bool { return at >= t.windowStart && at < t.windowEnd }
+
+// curtail ends the window at an instant in its i-th interval.
+func (t *timeline) curtail(i int, at int64) {
+	t.edges = t.edges[:i+1]
+	t.edges[i].at = at
+	t.windowEnd = at
+}

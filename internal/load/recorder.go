@@ -35,7 +35,8 @@ type recorder struct {
 	lag      *hist.Histogram
 	connect  *hist.Histogram
 	tls      *hist.Histogram
-	byAddr   []int64
+	byAddr   []int64          // by index, where the addresses are known beforehand
+	byName   map[string]int64 // else
 	sent     int64
 	read     int64
 	status   map[int]int64 // of what was not a success
@@ -96,6 +97,13 @@ func (r *recorder) code(name string) {
 		r.codes = map[string]int64{}
 	}
 	r.codes[name]++
+}
+
+func (r *recorder) address(name string) {
+	if r.byName == nil {
+		r.byName = map[string]int64{}
+	}
+	r.byName[name]++
 }
 
 func (r *recorder) statusCode(status int) {
@@ -197,6 +205,7 @@ func (r *recorder) interval(addrs []string) record.Interval {
 		}
 		out.Codes["status "+strconv.Itoa(s)] += n
 	}
+	out.Addresses = r.byName
 	for i, n := range r.byAddr {
 		if n == 0 {
 			continue

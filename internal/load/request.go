@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/loadline-dev/loadline/internal/plan"
@@ -13,7 +13,11 @@ import (
 
 // message is a request as it is sent.
 type message struct {
-	bytes   []byte // the whole request in HTTP/1.1's form
+	method  string
+	url     string
+	header  []plan.Header // all but what the engine frames the body with
+	body    []byte
+	bytes   []byte // the whole request in HTTP/1.1's form, for the fast engine
 	head    bool   // the answer has no body
 	safe    bool   // may be sent again where an idle connection turned out to be closed (RFC 9110, section 9.2.2)
 	timeout int64  // ns
@@ -51,15 +55,19 @@ func bodyOf(r plan.Request, folder string) ([]byte, error) {
 	if r.BodyFile == "" {
 		return []byte(r.Body), nil
 	}
-	name := r.BodyFile
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(folder, name)
-	}
-	body, err := os.ReadFile(name)
+	body, err := os.ReadFile(inFolder(folder, r.BodyFile))
 	if err != nil {
 		return nil, fmt.Errorf("target: request body: %w", err)
 	}
 	return body, nil
+}
+
+// inFolder is where a name given in a plan lies.
+func inFolder(folder, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(folder, name)
 }
 
 // methodOf is the method with its default.
@@ -76,33 +84,36 @@ func methodOf(r plan.Request) string {
 // UserAgent is sent unless the request names another.
 const UserAgent = "loadline"
 
-// messageOf builds the bytes of a request.
+// messageOf builds a request.
 func messageOf(r plan.Request, e endpoint, body []byte) message {
-	method := methodOf(r)
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\n", method, e.path)
-	for _, h := range withDefaults(r.Headers, e, len(body), method) {
-		fmt.Fprintf(&b, "%s: %s\r\n", h.Name, h.Value)
+	m := message{method: methodOf(r), url: r.URL, body: body, timeout: int64(r.Timeout)}
+	m.head, m.safe = m.method == "HEAD", isSafe(m.method)
+	m.header = withDefaults(r.Headers, e)
+	if m.timeout <= 0 {
+		m.timeout = int64(plan.DefaultTimeout)
 	}
-	b.WriteString("\r\n")
-	b.Write(body)
-	timeout := r.Timeout
-	if timeout <= 0 {
-		timeout = plan.DefaultTimeout
+	m.bytes = m.encode(e.path)
+	return m
+}
+
+// encode gives the request in HTTP/1.1's form.
+func (m *message) encode(path string) []byte {
+	b := fmt.Appendf(nil, "%s %s HTTP/1.1\r\n", m.method, path)
+	for _, h := range m.header {
+		b = fmt.Appendf(b, "%s: %s\r\n", h.Name, h.Value)
 	}
-	return message{bytes: []byte(b.String()), head: method == "HEAD", safe: isSafe(method), timeout: int64(timeout)}
+	if len(m.body) > 0 || m.method == "POST" || m.method == "PUT" || m.method == "PATCH" {
+		b = fmt.Appendf(b, "Content-Length: %d\r\n", len(m.body))
+	}
+	b = append(b, "\r\n"...)
+	return append(b, m.body...)
 }
 
 // withDefaults puts the headers that every request needs before those given, unless they were given. Framing is the engine's own
 // affair: a length that contradicts the body would leave the server waiting.
-func withDefaults(given []plan.Header, e endpoint, body int, method string) []plan.Header {
+func withDefaults(given []plan.Header, e endpoint) []plan.Header {
 	has := func(name string) bool {
-		for _, h := range given {
-			if strings.EqualFold(h.Name, name) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(given, func(h plan.Header) bool { return strings.EqualFold(h.Name, name) })
 	}
 	var out []plan.Header
 	for _, d := range []plan.Header{{Name: "Host", Value: e.header}, {Name: "User-Agent", Value: UserAgent}, {Name: "Accept", Value: "*/*"}} {
@@ -114,9 +125,6 @@ func withDefaults(given []plan.Header, e endpoint, body int, method string) []pl
 		if !strings.EqualFold(h.Name, "Content-Length") && !strings.EqualFold(h.Name, "Transfer-Encoding") {
 			out = append(out, h)
 		}
-	}
-	if body > 0 || method == "POST" || method == "PUT" || method == "PATCH" {
-		out = append(out, plan.Header{Name: "Content-Length", Value: strconv.Itoa(body)})
 	}
 	return out
 }

@@ -30,6 +30,7 @@ type Plan struct {
 type Target struct {
 	Request  Request
 	Outcomes []OutcomeRule
+	Client   Client
 }
 
 // Request is one HTTP request.

@@ -1,0 +1,224 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/loadline-dev/loadline/internal/record"
+)
+
+// exchanger carries out requests for the general engine. It is safe for concurrent use.
+type exchanger interface {
+	// exchange sends a request and reads the whole answer. It returns soon after ctx has ended.
+	exchange(ctx context.Context, m *message, l *ledger) reply
+	// close gives connections back; no exchange is under way.
+	close()
+}
+
+// reply is how a request ended.
+type reply struct {
+	outcome  record.Outcome // without regard to lateness; Timeout where nothing came
+	answered bool
+	code     string // a sub-code, empty for a success
+}
+
+// general is the engine for everything that the fast one does not do. A goroutine carries each user or request.
+type general struct {
+	config Config
+	open   func(ctx context.Context, c Config, job Job) (exchanger, *message, error)
+}
+
+func (g *general) Run(ctx context.Context, job Job, sink Sink) error {
+	if err := enoughDescriptors(max(job.Load.Concurrency, job.Shape.Connections)); err != nil {
+		return err
+	}
+	ex, message, err := g.open(ctx, g.config, job)
+	if err != nil {
+		return err
+	}
+	collector := newCollector(nil)
+	ledger, err := newLedger(job, message, collector)
+	if err != nil {
+		ex.close()
+		return err
+	}
+	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	c := &crowd{exchanger: ex, ledger: ledger, job: job, base: base, cancel: cancel, rng: rand.New(rand.NewPCG(uint64(job.Shape.Seed), 0))}
+	restore := reserveProcessors(1)
+	c.group.Go(c.keep)
+	err = collector.deliver(ctx, 1, sink, cancel)
+	cancel()
+	c.group.Wait()
+	ex.close()
+	(&fleet{procs: restore}).restore()
+	return err
+}
+
+// crowd is the goroutines of one cell.
+type crowd struct {
+	exchanger exchanger
+	ledger    *ledger
+	job       Job
+	base      context.Context // ends when everything must
+	cancel    context.CancelFunc
+	group     sync.WaitGroup
+
+	mu  sync.Mutex // guards rng
+	rng *rand.Rand
+}
+
+// keep starts the load, watches over it and ends it.
+func (c *crowd) keep() {
+	defer c.cancel()
+	if c.job.Load.Model == record.Closed {
+		c.seatUsers()
+	}
+	for c.base.Err() == nil && !c.ledger.over() {
+		if err := c.ledger.unreachable(); err != nil {
+			c.ledger.collector.fail(err)
+			break
+		}
+		send, next := c.ledger.due()
+		for _, f := range send {
+			c.group.Go(func() { c.arrival(f) })
+		}
+		c.pause(next)
+	}
+	c.ledger.close()
+}
+
+// pause waits until an instant, until something has ended or until everything must. The timers of Go's runtime are up to a millisecond
+// late, so the last stretch before an arrival is waited for by the thread itself.
+func (c *crowd) pause(until int64) {
+	const most = int64(50 * time.Millisecond) // The end of a window that was cut short is seen as late.
+	const own = int64(2 * time.Millisecond)
+	left := min(until-c.ledger.clock(), most)
+	if left <= 0 {
+		return
+	}
+	if left <= own {
+		nap(left)
+		return
+	}
+	timer := time.NewTimer(time.Duration(left - own/2))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.ledger.changed:
+	case <-c.base.Done():
+	}
+}
+
+func (c *crowd) seatUsers() {
+	n := c.job.Load.Concurrency
+	for i := range n {
+		at := c.ledger.line.start + int64(float64(spreadOf(c.job))*float64(i)/float64(n))
+		c.group.Go(func() { c.user(i, time.Duration(at-c.ledger.clock()), 0) })
+	}
+}
+
+// user is a user of the closed model. It ends when nothing is planned any more, or when another goroutine has taken its place because
+// this one watches for a late answer.
+func (c *crowd) user(id int, wait time.Duration, fails int) {
+	for {
+		if !c.sleep(wait) {
+			return
+		}
+		f, ok := c.ledger.plan(c.ledger.message, id)
+		if !ok {
+			return
+		}
+		failed, present := c.send(f, fails, func() { c.user(id, c.think(), 0) })
+		if !present {
+			return
+		}
+		wait = c.think()
+		if failed {
+			wait += backOff(fails)
+			fails++
+			continue
+		}
+		fails = 0
+	}
+}
+
+// arrival is a request of the open model.
+func (c *crowd) arrival(f *flight) { c.send(f, 0, func() {}) }
+
+// send carries out a request. When its timeout passes, the user goes on in a goroutine of its own and this one watches. It returns
+// whether the connection failed, and whether the user is still here.
+func (c *crowd) send(f *flight, fails int, goOn func()) (failed, present bool) {
+	timeout := time.Duration(f.message.timeout)
+	ctx, cancel := context.WithTimeout(c.base, 2*timeout)
+	defer cancel()
+	passed := make(chan struct{})
+	timer := time.AfterFunc(timeout-time.Duration(c.ledger.clock()-f.sent), func() {
+		defer close(passed)
+		if c.ledger.watch(f) {
+			c.group.Go(goOn)
+		}
+	})
+	r := c.exchanger.exchange(ctx, f.message, c.ledger)
+	if !timer.Stop() {
+		<-passed // The user's goroutine must have begun before this one can be the last.
+	}
+	failed = failsConnection(r.outcome)
+	wait := time.Duration(0)
+	if failed {
+		wait = backOff(fails)
+	}
+	return failed, c.ledger.finish(f, r, int64(wait))
+}
+
+func backOff(fails int) time.Duration {
+	return time.Duration(min(firstBackOff<<min(fails, 16), longestBackOff))
+}
+
+// sleep waits; false when everything must end.
+func (c *crowd) sleep(d time.Duration) bool {
+	if d <= 0 {
+		return c.base.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-c.base.Done():
+		return false
+	}
+}
+
+func (c *crowd) think() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if draw := thinkOf(c.job, c.rng); draw != nil {
+		return time.Duration(draw())
+	}
+	return 0
+}
+
+// kindOf is what an error of an exchange means, with its sub-code.
+func kindOf(err error) (record.Outcome, string) {
+	for _, k := range errorKinds {
+		if k.is(err) {
+			return k.outcome, k.name + ": " + reason(err)
+		}
+	}
+	return record.Reset, fmt.Sprintf("read: %v", reason(err))
+}
+
+// reason is the innermost error, which says why without naming addresses that differ from request to request.
+func reason(err error) string {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err.Error()
+		}
+		err = inner
+	}
+}

@@ -1,0 +1,150 @@
+package load
+
+import (
+	"math"
+	"time"
+
+	"github.com/loadline-dev/loadline/internal/plan"
+	"github.com/loadline-dev/loadline/internal/record"
+	"github.com/loadline-dev/loadline/internal/schedule"
+)
+
+// never is an instant that does not come.
+const never = math.MaxInt64
+
+// arrivals are one sender's share of the open model's schedule, in ns since the origin.
+type arrivals struct {
+	source *schedule.Arrivals
+	start  int64
+	next   int64 // never when there are no more
+}
+
+// arrivalsOf makes a share of the job's arrivals. A profile or a recording begins when the warm-up ends; a profile is preceded by the
+// rate with which it begins.
+func arrivalsOf(job Job, line *timeline, share, of int) (*arrivals, error) {
+	c := schedule.Config{Seed: job.Shape.Seed, Share: share, Of: of, Spacing: schedule.Poisson}
+	if job.Shape.Arrivals == plan.ArrivalsConstant {
+		c.Spacing = schedule.Even
+	}
+	warmup := job.Phases.Warmup
+	start := line.start
+	switch {
+	case len(job.Shape.Recorded) > 0:
+		c.Recorded = job.Shape.Recorded
+		start += int64(warmup)
+	case len(job.Shape.Profile) > 0:
+		c.Stages = append(schedule.Constant(job.Shape.Profile[0].From, warmup), job.Shape.Profile...)
+	default:
+		c.Stages = schedule.Constant(job.Load.RatePerSec, time.Duration(line.windowEnd-line.start))
+	}
+	source, err := schedule.New(c)
+	if err != nil {
+		return nil, err
+	}
+	a := &arrivals{source: source, start: start}
+	a.advance()
+	return a, nil
+}
+
+func (a *arrivals) advance() {
+	at, ok := a.source.Next()
+	if !ok {
+		a.next = never
+		return
+	}
+	a.next = a.start + int64(at)
+}
+
+// backlog holds planned instants that were not yet sent, in order.
+type backlog struct {
+	ring  []int64
+	first int
+	count int
+}
+
+func (b *backlog) push(at int64) {
+	if b.count == len(b.ring) {
+		larger := make([]int64, max(64, 2*len(b.ring)))
+		for i := range b.count {
+			larger[i] = b.ring[(b.first+i)%len(b.ring)]
+		}
+		b.ring, b.first = larger, 0
+	}
+	b.ring[(b.first+b.count)%len(b.ring)] = at
+	b.count++
+}
+
+// pop takes the oldest instant; there must be one.
+func (b *backlog) pop() int64 {
+	at := b.ring[b.first]
+	b.first = (b.first + 1) % len(b.ring)
+	b.count--
+	return at
+}
+
+// plan takes note of all arrivals before an instant. They count in the interval under way, so it must be called before one ends.
+func (l *loop) plan(before int64) {
+	for l.arrivals.next < min(before, l.line.windowEnd) {
+		at := l.arrivals.next
+		l.arrivals.advance()
+		inside := l.planned(at)
+		if l.mostInFlight > 0 && l.inFlight >= l.mostInFlight {
+			l.rec.code("more in flight than allowed")
+			l.rec.add(ending{outcome: record.Dropped, inside: inside, latency: -1, response: -1})
+			continue
+		}
+		l.inFlight++
+		l.backlog.push(at)
+	}
+}
+
+// dispatch sends what is planned, as far as there are connections.
+func (l *loop) dispatch() {
+	for l.backlog.count > 0 {
+		c := l.spare()
+		if c == nil {
+			return
+		}
+		l.tick()
+		at := l.backlog.pop()
+		observe(&l.rec.lag, l.now-at)
+		r := request{message: l.message, planned: at, sent: l.now, deadline: l.now + l.message.timeout, user: nobody, inside: l.line.inside(at)}
+		if c.state == closed {
+			l.dial(c, r)
+			continue
+		}
+		l.leaveIdle(c)
+		c.take(r)
+		c.reused = true
+		l.wheel.look(c, c.deadline)
+		l.transmit(c)
+	}
+}
+
+// spare is a connection for the next request: the one that was used last, whose memory is warm, else a new one; nil when all that are
+// allowed are busy.
+func (l *loop) spare() *conn {
+	if n := len(l.idle); n > 0 {
+		return l.idle[n-1]
+	}
+	if l.mostConns > 0 && l.opened >= l.mostConns {
+		return nil
+	}
+	return l.newConn()
+}
+
+// rest puts a connection among the idle ones.
+func (l *loop) rest(c *conn) {
+	c.place = int32(len(l.idle))
+	l.idle = append(l.idle, c)
+}
+
+// abandon counts what is planned and cannot be sent any more.
+func (l *loop) abandon() {
+	for l.backlog.count > 0 {
+		at := l.backlog.pop()
+		l.inFlight--
+		l.rec.code("never sent")
+		l.rec.add(ending{outcome: record.Dropped, inside: l.line.inside(at), latency: -1, response: -1})
+	}
+}
