@@ -156,6 +156,31 @@ func TestTheCorrelationTimeOfAnAutoregressionIsTheKnownOne(t *testing.T) {
 	}
 }
 
+func TestTheSpectrumGivesTheSameAutocorrelationsAsTheirDefinition(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	for _, n := range []int{2, 3, 10, 100, 257} {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = rng.NormFloat64() + float64(i%7)
+		}
+		for lag, got := range autocorrelations(x) {
+			if want := Autocorrelation(x, lag); math.Abs(got-want) > 1e-12 {
+				t.Errorf("n %d lag %d: %v, want %v", n, lag, got, want)
+			}
+		}
+	}
+}
+
+func BenchmarkCorrelationTimeOf100000Intervals(b *testing.B) {
+	x := make([]float64, 100_000)
+	for i := range x {
+		x[i] = float64(i % 1000)
+	}
+	for b.Loop() {
+		CorrelationTime(x)
+	}
+}
+
 // Bad requests in clumps of m make the count vary m times as much, so that a sample tells as much as one m times smaller.
 func TestClumpsOfSlowRequestsShrinkTheSample(t *testing.T) {
 	for _, clump := range []int64{1, 5, 20} {

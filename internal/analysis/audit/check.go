@@ -107,14 +107,14 @@ func (c checker) slotCeiling() []Check {
 	}
 	var out []Check
 	if m, known := c.slots.count.positive(); known {
-		if c.row.callerRuns() {
+		if c.slots.soft {
 			out = append(out, c.callerRunsNote(m, s, x))
 		} else {
 			out = append(out, c.ceiling(m, s, x, c.slots.why))
 		}
 	}
 	n, okN := c.row.Concurrency.positive()
-	if m, known := c.slots.count.positive(); okN && (!known || c.row.callerRuns() || n < m) {
+	if m, known := c.slots.count.positive(); okN && (!known || c.slots.soft || n < m) {
 		out = append(out, c.ceiling(n, s, x, fmt.Sprintf("%s users hold at most one request each", num(n))))
 	}
 	return out

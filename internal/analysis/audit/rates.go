@@ -123,16 +123,17 @@ func refusalsExcluded(r Row) (why string, excluded bool) {
 type slots struct {
 	count Figure
 	why   string
+	soft  bool // callers run tasks too when the pool is full, so that the count is no ceiling
 }
 
 // slotsOf follows the pool's own rules: workers above core exist only once the queue is full, so a closed loop that fits into core and
-// queue never has more than core workers. Zero slots mean no limit.
+// queue never has more than core workers, whatever the policy. Zero slots mean no limit.
 func slotsOf(r Row) slots {
 	if m, ok := r.Slots.Get(); ok {
 		if m <= 0 {
 			return slots{}
 		}
-		return slots{count: r.Slots, why: num(m) + " slots"}
+		return slots{count: r.Slots, why: num(m) + " slots", soft: r.callerRuns()}
 	}
 	core, okC := r.Core.positive()
 	q, okQ := r.Queue.Get()
@@ -145,7 +146,7 @@ func slotsOf(r Row) slots {
 		return slots{count: r.Core, why: fmt.Sprintf("%s users <= core + queue = %s, so %s workers", num(n), room, num(core))}
 	}
 	if m, ok := r.Max.positive(); ok {
-		return slots{count: r.Max, why: fmt.Sprintf("at most max = %s workers", num(m))}
+		return slots{count: r.Max, why: fmt.Sprintf("at most max = %s workers", num(m)), soft: r.callerRuns()}
 	}
 	return slots{}
 }

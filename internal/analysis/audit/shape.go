@@ -27,7 +27,8 @@ func (c checker) percentileMean() []Check {
 	var out []Check
 	for _, p := range c.row.sortedPercentiles() {
 		if okLeft && p.Q >= 0.95 {
-			out = append(out, c.meanAbove(p, left, how, "users paused at least %s ms between requests, or "))
+			idle := fmt.Sprintf("users paused at least %s ms between requests, or ", num(left-p.MS))
+			out = append(out, c.meanAbove(p, left, how, idle))
 		}
 		if okMean && p.Q >= 0.95 {
 			out = append(out, c.meanAbove(p, mean, fmt.Sprintf("mean = %s ms", num(mean)), ""))
@@ -61,7 +62,7 @@ func (c checker) closedLoopMean() (mean float64, how string, ok bool) {
 
 // meanAbove: a mean above a percentile needs a heavy tail or users who paused; both are said. The slowest 1−q average at least
 // (mean − q·P)/(1−q), since the others took at most P each.
-func (c checker) meanAbove(p Percentile, mean float64, how, paused string) Check {
+func (c checker) meanAbove(p Percentile, mean float64, how, idle string) Check {
 	text := fmt.Sprintf("%s against %s = %s ms", how, p.Name, num(p.MS))
 	if !c.above(mean, p.MS) {
 		return check(LawPercentileMean, Consistent, p.MS, mean, "ms", text)
@@ -69,10 +70,7 @@ func (c checker) meanAbove(p Percentile, mean float64, how, paused string) Check
 	tail := (mean - p.Q*p.MS) / (1 - p.Q)
 	slowest := fmt.Sprintf("the slowest %s average at least %s ms", pct(1-p.Q), num(tail))
 	text = fmt.Sprintf("%s above %s = %s ms: ", how, p.Name, num(p.MS))
-	if paused != "" {
-		text += fmt.Sprintf(paused, num(mean-p.MS))
-	}
-	return check(LawPercentileMean, Suspicious, p.MS, mean, "ms", text+slowest)
+	return check(LawPercentileMean, Suspicious, p.MS, mean, "ms", text+idle+slowest)
 }
 
 // meanBelow: the share 1−q of responses took at least P, so the mean is at least (1−q)·P (Markov's inequality).
