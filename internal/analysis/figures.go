@@ -10,7 +10,6 @@ import (
 // span is a stretch of a cell's clock.
 type span struct{ start, end time.Duration }
 
-func (s span) seconds() float64               { return (s.end - s.start).Seconds() }
 func (s span) contains(at time.Duration) bool { return at >= s.start && at <= s.end }
 
 // tally is what the intervals of one cell add up to.

@@ -1,11 +1,6 @@
 package analysis
 
 import (
-	"encoding/json"
-	"strings"
-
-	"github.com/goccy/go-yaml"
-
 	"github.com/loadline-dev/loadline/internal/record"
 )
 
@@ -87,18 +82,4 @@ func hostCPU(cell record.Cell, window span, cores int, r *CellResult) *float64 {
 		return nil
 	}
 	return ratio(*busy, float64(cores))
-}
-
-// planObject gives the plan's YAML as JSON, its keys in their order; text that is no YAML mapping (a run imported from elsewhere) is
-// kept under «source».
-func planObject(source []byte) json.RawMessage {
-	if len(source) == 0 {
-		return json.RawMessage("{}")
-	}
-	if out, err := yaml.YAMLToJSON(source); err == nil && strings.HasPrefix(strings.TrimSpace(string(out)), "{") && json.Valid(out) {
-		return json.RawMessage(strings.TrimSpace(string(out)))
-	}
-	// A map of one string always encodes.
-	out, _ := json.Marshal(map[string]string{"source": string(source)})
-	return out
 }

@@ -46,8 +46,9 @@ type Result struct {
 	Plan        json.RawMessage    `json:"plan"` // the plan as an object
 	Cells       []CellResult       `json:"cells"`
 	Settings    []SettingResult    `json:"settings"`
-	Knee        *Knee              `json:"knee"`      // of the only setting, or of the best one
-	LoadLine    *LoadLine          `json:"load_line"` // likewise
+	Knee        *Knee              `json:"knee"`             // of the only setting, or of the best one
+	LoadLine    *LoadLine          `json:"load_line"`        // likewise
+	Search      []Searched         `json:"search,omitempty"` // of a search for the load line: its effort and doubts, setting by setting
 }
 
 // CellResult is one setting at one step, once.

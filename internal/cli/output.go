@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -44,9 +45,13 @@ func (o *outputs) validate() error {
 	return nil
 }
 
+// toStdout tells whether a form takes stdout for itself.
+func (o *outputs) toStdout() bool {
+	return slices.Contains([]string{o.json, o.html, o.markdown, o.csv}, "-")
+}
+
 // write writes the result in every form that was asked for, and the table to stdout unless a form took it.
 func (o *outputs) write(env Env, run record.Run, result analysis.Result) error {
-	table := true
 	for _, form := range []struct {
 		file  string
 		write func(io.Writer) error
@@ -59,14 +64,11 @@ func (o *outputs) write(env Env, run record.Run, result analysis.Result) error {
 		if form.file == "" {
 			continue
 		}
-		if form.file == "-" {
-			table = false
-		}
 		if err := writeTo(env, form.file, form.write); err != nil {
 			return err
 		}
 	}
-	if !table {
+	if o.toStdout() {
 		return nil
 	}
 	return report.Terminal(env.Stdout, result, env.style())

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loadline-dev/loadline/internal/analysis/search"
 	"github.com/loadline-dev/loadline/internal/plan"
 	"github.com/loadline-dev/loadline/internal/record"
 )
@@ -17,8 +18,9 @@ const (
 	CellBegins                  // Done cells of Total are behind
 	Second                      // an interval ended: Interval holds it
 	CellEnds
-	Resting // for the time For
-	Trouble // something could not be sampled: Err says what; the run goes on
+	Resting  // for the time For
+	Trouble  // something could not be sampled: Err says what; the run goes on
+	Searched // a batch of Trial was judged: Line is what is known so far
 )
 
 // Event is a piece of progress. Only the fields that its kind names are set besides Cell.
@@ -30,6 +32,8 @@ type Event struct {
 	Of          time.Duration   // the length of the cell's phases together
 	For         time.Duration
 	Err         error
+	Trial       search.Trial
+	Line        search.Result
 }
 
 // teller hands events to the listener one at a time.

@@ -131,6 +131,8 @@ var wrong = []struct{ why, text, line, says string }{
 	{"unknown alias", strings.Replace(smallest, "small", "*x", 1), ":1:", "*x"},
 	{"not text", "\xff\xfe", ":", "not UTF-8"},
 	{"brackets", strings.Repeat("[", 4000), ":", "nested too deep"},
+	{"dashes", strings.Repeat("- ", 60_000), ":", "dashes nested too deep"},
+	{"many lines", strings.Repeat("a: b\n", 40_000), ":", "found 40000 lines"},
 	{"null", strings.Replace(smallest, "small", "", 1), ":1:", "name: found nothing"},
 }
 

@@ -4,17 +4,19 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	yaml "github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+	"go.yaml.in/yaml/v3"
 )
 
 // The size of what is read. A plan is written by a person; the bounds keep a hostile file from taking the machine.
 const (
 	maxBytes = 256 << 10
+	maxLines = 20_000  // the parser's time grows with the square of a mapping's keys
 	maxNodes = 100_000 // after aliases are filled in
 	maxDepth = 100
 )
@@ -79,21 +81,21 @@ func readTree(data []byte, out *faults) *node {
 		out.add(f)
 		return nil
 	}
-	file, err := parseYAML(data)
+	root, second, err := parseYAML(data)
 	if err != nil {
-		out.add(syntaxFault(err))
+		out.add(syntaxFault(err, data))
 		return nil
 	}
-	if len(file.Docs) > 1 && file.Docs[1].Body != nil {
-		out.add(Fault{Line: lineOf(file.Docs[1].Body), Found: "a second YAML document", Allowed: "one plan a file", Do: "move it to a file of its own"})
+	if second != nil {
+		out.add(Fault{Line: second.Line, Found: "a second YAML document", Allowed: "one plan a file", Do: "move it to a file of its own"})
 		return nil
 	}
-	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
+	if root == nil || root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
 		out.add(Fault{Found: "an empty file", Allowed: "a plan with name, target and load", Do: "see docs/formats/plan.md"})
 		return nil
 	}
-	t := &treeReader{out: out, anchors: map[string]*node{}}
-	return t.read(file.Docs[0].Body, 0)
+	t := &treeReader{out: out, anchors: map[*yaml.Node]*node{}}
+	return t.read(root, 0)
 }
 
 func unreadable(data []byte) (Fault, bool) {
@@ -104,134 +106,156 @@ func unreadable(data []byte) (Fault, bool) {
 	if !utf8.Valid(data) {
 		return Fault{Found: "bytes that are not UTF-8", Allowed: "UTF-8 text", Do: "check that this file is a plan"}, true
 	}
+	if n := bytes.Count(data, []byte("\n")); n > maxLines {
+		return Fault{Found: fmt.Sprintf("%d lines", n), Allowed: fmt.Sprintf("at most %d lines", maxLines), Do: "check that this file is a plan"}, true
+	}
 	if line, deep := tooDeep(data); deep {
-		return Fault{Line: line, Found: "brackets nested too deep", Allowed: fmt.Sprintf("%d levels", maxDepth), Do: "check that this file is a plan"}, true
+		return Fault{Line: line, Found: "brackets or dashes nested too deep", Allowed: fmt.Sprintf("%d levels", maxDepth), Do: "check that this file is a plan"}, true
 	}
 	return Fault{}, false
 }
 
-// tooDeep counts opening brackets that no closing one has ended, whatever they stand in: the parser's stack grows with them.
+// tooDeep counts opening brackets that no closing one has ended, whatever they stand in, and the dashes of lists in lists on one line: the
+// parser's stack and time grow with them.
 func tooDeep(data []byte) (line int, deep bool) {
-	depth, line := 0, 1
-	for _, c := range data {
+	depth, dashes, line := 0, 0, 1
+	for i, c := range data {
 		switch c {
 		case '\n':
 			line++
+			dashes = 0
+		case '-':
+			if i+1 < len(data) && data[i+1] == ' ' {
+				dashes++
+			}
 		case '[', '{':
 			depth++
 		case ']', '}':
 			depth = max(0, depth-1)
 		}
-		if depth > maxDepth {
+		if depth > maxDepth || dashes > maxDepth {
 			return line, true
 		}
 	}
 	return 0, false
 }
 
-// parseYAML guards against faults of the parser itself: a file must never end the program.
-func parseYAML(data []byte) (file *ast.File, err error) {
+// parseYAML reads the first document and, where there is one with content, the second. It guards against faults of the parser itself: a
+// file must never end the program.
+func parseYAML(data []byte) (root, second *yaml.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the YAML cannot be read (%v)", p)
 		}
 	}()
-	return parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	in := yaml.NewDecoder(bytes.NewReader(data))
+	var docs [2]*yaml.Node
+	for i := range docs {
+		var doc yaml.Node
+		err := in.Decode(&doc)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(doc.Content) > 0 && !(i > 0 && doc.Content[0].Tag == "!!null") {
+			docs[i] = doc.Content[0]
+		}
+	}
+	return docs[0], docs[1], nil
 }
 
-func syntaxFault(err error) Fault {
-	var syntax *yaml.SyntaxError
-	if !errors.As(err, &syntax) {
-		return Fault{Found: strings.SplitN(err.Error(), "\n", 2)[0], Allowed: "YAML"}
+// faultLine finds the line in the words of the YAML reader.
+var faultLine = regexp.MustCompile(`^yaml: line (\d+): `)
+
+// unknownAnchor is what the YAML reader says, without a line, of an alias for nothing.
+var unknownAnchor = regexp.MustCompile(`unknown anchor '([^']+)' referenced`)
+
+func syntaxFault(err error, data []byte) Fault {
+	words := strings.SplitN(err.Error(), "\n", 2)[0]
+	if m := unknownAnchor.FindStringSubmatch(words); m != nil {
+		before, _, _ := bytes.Cut(data, []byte("*"+m[1]))
+		return Fault{Line: 1 + bytes.Count(before, []byte("\n")), Found: "*" + m[1], Allowed: "the name of an anchor above this line",
+			Do: "write the anchor as &" + m[1]}
 	}
-	f := Fault{Found: "a YAML syntax fault: " + syntax.Message, Allowed: "YAML", Do: "values that hold ${…}, {, [, # or : need quotes"}
-	if syntax.Token != nil && syntax.Token.Position != nil {
-		f.Line = syntax.Token.Position.Line
+	f := Fault{Found: "a YAML syntax fault: " + strings.TrimPrefix(words, "yaml: "), Allowed: "YAML", Do: "values that hold ${…}, {, [, # or : need quotes"}
+	if m := faultLine.FindStringSubmatch(words); m != nil {
+		f.Line, _ = strconv.Atoi(m[1])
+		f.Found = "a YAML syntax fault: " + strings.TrimPrefix(words, m[0])
 	}
 	return f
 }
 
-func lineOf(n ast.Node) int {
-	if n == nil || n.GetToken() == nil || n.GetToken().Position == nil {
-		return 0
-	}
-	return n.GetToken().Position.Line
-}
-
 type treeReader struct {
 	out     *faults
-	anchors map[string]*node
+	anchors map[*yaml.Node]*node
 	nodes   int
 }
 
 // refuse notes a fault and stands in for the value, so that the rest is read on.
-func (t *treeReader) refuse(n ast.Node, found, allowed, do string) *node {
-	t.out.add(Fault{Line: lineOf(n), Found: found, Allowed: allowed, Do: do})
-	return &node{kind: null, line: lineOf(n)}
+func (t *treeReader) refuse(n *yaml.Node, found, allowed, do string) *node {
+	t.out.add(Fault{Line: n.Line, Found: found, Allowed: allowed, Do: do})
+	return &node{kind: null, line: n.Line}
 }
 
-func (t *treeReader) read(n ast.Node, depth int) *node {
+func (t *treeReader) read(n *yaml.Node, depth int) *node {
 	if depth > maxDepth {
 		return t.refuse(n, "values nested too deep", fmt.Sprintf("%d levels", maxDepth), "")
 	}
 	if t.nodes++; t.nodes > maxNodes {
 		return t.refuse(n, fmt.Sprintf("more than %d values", maxNodes), "a plan", "")
 	}
-	switch v := n.(type) {
-	case nil:
-		return &node{kind: null}
-	case *ast.MappingNode:
-		return t.mapping(lineOf(v), v.Values, depth)
-	case *ast.MappingValueNode:
-		return t.mapping(lineOf(v.Key), []*ast.MappingValueNode{v}, depth)
-	case *ast.SequenceNode:
-		out := &node{kind: sequence, line: lineOf(v)}
-		for _, item := range v.Values {
+	var out *node
+	switch n.Kind {
+	case yaml.MappingNode:
+		out = t.mapping(n, depth)
+	case yaml.SequenceNode:
+		out = &node{kind: sequence, line: n.Line}
+		for _, item := range n.Content {
 			out.items = append(out.items, t.read(item, depth+1))
 		}
-		return out
-	case *ast.AnchorNode:
-		out := t.read(v.Value, depth+1)
-		t.anchors[nameOf(v.Name)] = out
-		return out
-	case *ast.AliasNode:
-		return t.alias(v)
+	case yaml.AliasNode:
+		return t.alias(n)
 	default:
-		return t.scalar(n)
+		out = t.scalar(n)
 	}
-}
-
-func (t *treeReader) scalar(n ast.Node) *node {
-	out := &node{line: lineOf(n)}
-	switch v := n.(type) {
-	case *ast.NullNode:
-		return out
-	case *ast.StringNode:
-		out.kind, out.value = text, v.Value
-	case *ast.LiteralNode:
-		out.kind, out.value = text, v.Value.Value
-	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
-		out.kind, out.value = number, n.GetToken().Value
-	case *ast.BoolNode:
-		out.kind, out.value = boolean, v.GetToken().Value
-	case *ast.TagNode:
-		return t.refuse(n, "the tag "+v.GetToken().Value, "plain values", "quote the value if it is text")
-	default:
-		return t.refuse(n, fmt.Sprintf("a YAML %s", n.Type()), "mappings, lists and plain values", "")
+	if n.Anchor != "" {
+		t.anchors[n] = out
 	}
-	out.raw = out.value
 	return out
 }
 
-func (t *treeReader) alias(v *ast.AliasNode) *node {
-	name := nameOf(v.Value)
-	target, ok := t.anchors[name]
+// scalar reads a plain value. Its kind follows the core schema, not YAML 1.1: «yes» and «on» are text.
+func (t *treeReader) scalar(n *yaml.Node) *node {
+	out := &node{line: n.Line}
+	if n.Style&yaml.TaggedStyle != 0 {
+		return t.refuse(n, "the tag "+n.Tag, "plain values", "quote the value if it is text")
+	}
+	switch n.Tag {
+	case "!!null":
+		return out
+	case "!!int", "!!float":
+		out.kind = number
+	case "!!bool":
+		out.kind = boolean
+	case "!!str", "!!timestamp", "!!binary":
+		out.kind = text
+	default:
+		return t.refuse(n, "a YAML "+n.Tag, "mappings, lists and plain values", "")
+	}
+	out.value, out.raw = n.Value, n.Value
+	return out
+}
+
+func (t *treeReader) alias(n *yaml.Node) *node {
+	target, ok := t.anchors[n.Alias]
 	if !ok {
-		return t.refuse(v, "*"+name, "the name of an anchor above this line", "write the anchor as &"+name)
+		return t.refuse(n, "*"+n.Value, "the name of an anchor above this line", "write the anchor as &"+n.Value)
 	}
 	t.nodes += target.count()
 	if t.nodes > maxNodes {
-		return t.refuse(v, fmt.Sprintf("more than %d values", maxNodes), "a plan", "")
+		return t.refuse(n, fmt.Sprintf("more than %d values", maxNodes), "a plan", "")
 	}
 	return target
 }
@@ -247,55 +271,31 @@ func (n *node) count() int {
 	return total
 }
 
-func (t *treeReader) mapping(line int, values []*ast.MappingValueNode, depth int) *node {
-	out := &node{kind: mapping, line: line}
-	for i, v := range values {
-		if i == 0 {
-			out.line = lineOf(v.Key)
-		}
-		key, ok := t.key(v.Key)
+func (t *treeReader) mapping(n *yaml.Node, depth int) *node {
+	out := &node{kind: mapping, line: n.Line}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, ok := t.key(n.Content[i])
 		if !ok {
 			continue
 		}
-		value := t.read(v.Value, depth+1)
-		if value.line == 0 {
-			value.line = key.line
-		}
-		out.entry = append(out.entry, entry{key: key.value, line: key.line, value: value})
+		out.entry = append(out.entry, entry{key: key.value, line: key.line, value: t.read(n.Content[i+1], depth+1)})
 	}
 	return out
 }
 
 // key reads the name of an entry. A key cannot hold a varied value: what a plan consists of is the same for all settings.
-func (t *treeReader) key(k ast.MapKeyNode) (*node, bool) {
-	if _, merge := k.(*ast.MergeKeyNode); merge {
+func (t *treeReader) key(k *yaml.Node) (*node, bool) {
+	if k.Tag == "!!merge" {
 		t.refuse(k, "the merge key <<", "keys by name", "write the keys out")
 		return nil, false
 	}
-	out := t.scalarKey(k)
-	if out == nil {
+	if k.Kind != yaml.ScalarNode {
 		t.refuse(k, "a key that is not plain text", "a name", "")
 		return nil, false
 	}
-	if strings.Contains(out.value, "${") {
-		t.refuse(k, fmt.Sprintf("the key %q", out.value), "${…} in values only", "")
+	if strings.Contains(k.Value, "${") {
+		t.refuse(k, fmt.Sprintf("the key %q", k.Value), "${…} in values only", "")
 		return nil, false
 	}
-	return out, true
-}
-
-func (t *treeReader) scalarKey(k ast.MapKeyNode) *node {
-	switch k.(type) {
-	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NullNode:
-		return &node{line: lineOf(k), value: k.GetToken().Value}
-	default:
-		return nil
-	}
-}
-
-func nameOf(n ast.Node) string {
-	if n == nil || n.GetToken() == nil {
-		return ""
-	}
-	return n.GetToken().Value
+	return &node{line: k.Line, value: k.Value}, true
 }
