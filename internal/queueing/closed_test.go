@@ -167,7 +167,7 @@ func TestAsymptotesCrossWherePublished(t *testing.T) {
 
 func TestFaultsOfANetworkAreNamedTogether(t *testing.T) {
 	_, err := Network{ThinkSec: -1, Stations: []Station{{"db", 0, -2}}}.Solve(5)
-	for _, says := range []string{"ThinkSec = -1", `station "db": DemandSec = 0`, "Servers = -2"} {
+	for _, says := range []string{"think time = -1 s", `station "db": DemandSec = 0`, "Servers = -2"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v does not say %q", err, says)
 		}
@@ -256,9 +256,9 @@ func TestNestedPoolsRefuseWhatTheyCannotSolve(t *testing.T) {
 	ok := Nested{Threads: 2, LocalSec: 1, Connections: 1, ConnectionSec: 1, Clients: 3, ThinkSec: 1}
 	for says, edit := range map[string]func(*Nested){
 		"give one of them": func(q *Nested) { q.ArrivalPerSec = 1 },
-		"Clients = 0":      func(q *Nested) { q.Clients = 0 },
+		"clients = 0":      func(q *Nested) { q.Clients = 0 },
 		"Threads = 0":      func(q *Nested) { q.Threads = 0 },
-		"Queue = -1":       func(q *Nested) { q.Queue = -1 },
+		"queue = -1":       func(q *Nested) { q.Queue = -1 },
 		"are solved":       func(q *Nested) { q.Clients, q.Threads = 10000, 5000 },
 	} {
 		q := ok

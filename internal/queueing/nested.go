@@ -45,12 +45,12 @@ func (q Nested) Validate() error {
 	open := q.ArrivalPerSec > 0
 	switch {
 	case open && (q.Clients != 0 || q.ThinkSec != 0):
-		err = errors.Join(err, errors.New("ArrivalPerSec is for an open system, Clients and ThinkSec for a closed one: give one of them"))
+		err = errors.Join(err, errors.New("arrivals are for an open system, clients and think time for a closed one: give one of them"))
 	case !open && (q.Clients < 1 || !(q.ThinkSec > 0)):
-		err = errors.Join(err, fmt.Errorf("Clients = %d, ThinkSec = %v: allowed are 1 or more and above 0, or ArrivalPerSec for an open system", q.Clients, q.ThinkSec))
+		err = errors.Join(err, fmt.Errorf("clients = %d, think time = %v s: allowed are 1 or more and above 0, or arrivals for an open system", q.Clients, q.ThinkSec))
 	}
 	if q.Queue < 0 || q.Cores < 0 {
-		err = errors.Join(err, fmt.Errorf("Queue = %d, Cores = %d: allowed is 0 or more", q.Queue, q.Cores))
+		err = errors.Join(err, fmt.Errorf("queue = %d, cores = %d: allowed is 0 or more", q.Queue, q.Cores))
 	}
 	if err == nil && (q.top()+1)*(q.Threads+1) > maxNestedStates {
 		err = fmt.Errorf("%d states: at most %d are solved; simulate larger systems", (q.top()+1)*(q.Threads+1), maxNestedStates)

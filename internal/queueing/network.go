@@ -27,7 +27,7 @@ type Network struct {
 func (w Network) Validate() error {
 	var faults []error
 	if !(w.ThinkSec >= 0) || math.IsInf(w.ThinkSec, 0) {
-		faults = append(faults, fmt.Errorf("ThinkSec = %v: allowed is 0 or more", w.ThinkSec))
+		faults = append(faults, fmt.Errorf("think time = %v s: allowed is 0 or more", w.ThinkSec))
 	}
 	if len(w.Stations) == 0 {
 		faults = append(faults, errors.New("no stations: at least one is needed"))

@@ -158,7 +158,7 @@ func TestOutsideTheirDomainModelsSaySo(t *testing.T) {
 		t.Errorf("10 erlangs on 4 servers: %v", err)
 	}
 	err := MMcK{ArrivalPerSec: -1, ServiceSec: 0, Servers: 4, Room: 2}.Validate()
-	for _, says := range []string{"ArrivalPerSec = -1", "ServiceSec = 0", "Room = 2"} {
+	for _, says := range []string{"ArrivalPerSec = -1", "ServiceSec = 0", "room = 2"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v does not say %q", err, says)
 		}

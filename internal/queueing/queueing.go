@@ -204,7 +204,7 @@ type MMcK struct {
 func (q MMcK) Validate() error {
 	err := positive(map[string]float64{"ArrivalPerSec": q.ArrivalPerSec, "ServiceSec": q.ServiceSec, "Servers": float64(q.Servers)})
 	if q.Room < q.Servers {
-		err = errors.Join(err, fmt.Errorf("Room = %d: allowed is at least Servers = %d", q.Room, q.Servers))
+		err = errors.Join(err, fmt.Errorf("room = %d: allowed is at least the servers, %d", q.Room, q.Servers))
 	}
 	return err
 }
@@ -274,7 +274,7 @@ type MG1 struct {
 func (q MG1) Validate() error {
 	err := MM1{ArrivalPerSec: q.ArrivalPerSec, ServiceSec: q.ServiceSec}.Validate()
 	if !(q.SCV >= 0) {
-		err = errors.Join(err, fmt.Errorf("SCV = %v: allowed is 0 or more", q.SCV))
+		err = errors.Join(err, fmt.Errorf("squared coefficient of variation = %v: allowed is 0 or more", q.SCV))
 	}
 	return err
 }
@@ -305,7 +305,7 @@ type Repairman struct {
 func (q Repairman) Validate() error {
 	err := positive(map[string]float64{"Clients": float64(q.Clients), "ServiceSec": q.ServiceSec, "Servers": float64(q.Servers)})
 	if !(q.ThinkSec >= 0) {
-		err = errors.Join(err, fmt.Errorf("ThinkSec = %v: allowed is 0 or more", q.ThinkSec))
+		err = errors.Join(err, fmt.Errorf("think time = %v s: allowed is 0 or more", q.ThinkSec))
 	}
 	return err
 }

@@ -74,10 +74,10 @@ type Config struct {
 func (c Config) Validate() error {
 	var faults []error
 	if c.Level != 0 && !(c.Level > 0 && c.Level < 0.5) {
-		faults = append(faults, fmt.Errorf("Level = %v: allowed is 0 for the default, or above 0 and below 0.5", c.Level))
+		faults = append(faults, fmt.Errorf("level = %v: allowed is 0 for the default, or above 0 and below 0.5", c.Level))
 	}
 	if c.Rounds < 0 || c.Rounds > 1_000_000 {
-		faults = append(faults, fmt.Errorf("Rounds = %v: allowed is 0 for the default, to 1000000", c.Rounds))
+		faults = append(faults, fmt.Errorf("rounds = %v: allowed is 0 for the default, to 1000000", c.Rounds))
 	}
 	return errors.Join(faults...)
 }

@@ -251,7 +251,7 @@ func TestTheFirstRunIsTheBaselineOfAllOthersAndTheResultRepeats(t *testing.T) {
 	if _, err := Compare(runs[:1], Config{}, stream()); err == nil {
 		t.Error("one run was compared")
 	}
-	if _, err := Compare(runs, Config{Level: 2, Rounds: -1}, stream()); err == nil || !strings.Contains(err.Error(), "Level = 2") || !strings.Contains(err.Error(), "Rounds = -1") {
+	if _, err := Compare(runs, Config{Level: 2, Rounds: -1}, stream()); err == nil || !strings.Contains(err.Error(), "level = 2") || !strings.Contains(err.Error(), "rounds = -1") {
 		t.Errorf("%v", err)
 	}
 }

@@ -119,11 +119,14 @@ func TestAServiceThatAnswersNothingBreaks(t *testing.T) {
 		if !ok {
 			break
 		}
-		n := trial.Requests
-		if trial.Load > 8 {
-			n = 0
+		o := Observation{Counts: []Count{{trial.Requests, 0}}}
+		switch {
+		case trial.Load > 30:
+			o.Counts = nil
+		case trial.Load > 8:
+			o.Counts[0].N = 0
 		}
-		if err := s.Report(trial, Observation{Counts: []Count{{n, 0}}}); err != nil {
+		if err := s.Report(trial, o); err != nil {
 			t.Fatal(err)
 		}
 		if i > 1000 {
@@ -409,7 +412,7 @@ func TestFaultsOfTheConfigurationAndOfReportsAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	trial, _ := s.Next()
-	for _, bad := range []error{s.Report(trial, Observation{}), s.Report(trial, Observation{Counts: []Count{{5, 6}}}), s.Report(Trial{}, Observation{Counts: []Count{{5, 1}}})} {
+	for _, bad := range []error{s.Report(trial, Observation{Counts: make([]Count, 2)}), s.Report(trial, Observation{Counts: []Count{{5, 6}}}), s.Report(Trial{}, Observation{Counts: []Count{{5, 1}}})} {
 		if bad == nil {
 			t.Error("a faulty report was accepted")
 		}

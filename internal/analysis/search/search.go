@@ -203,7 +203,6 @@ type Search struct {
 	cells  map[float64]*cell
 	last   Trial
 	opened int // trials begun
-	grown  int // steps of doubling or halving so far
 
 	requests int64
 	batches  int
@@ -258,9 +257,12 @@ func (s *Search) exhausted() string {
 	}
 }
 
-// Report takes the result of the batch that Next asked for. An observation without any request counts as a trial in which everything was
-// bad: nothing was answered.
+// Report takes the result of the batch that Next asked for. An observation without any request, or without counts, says that nothing was
+// answered: everything was bad.
 func (s *Search) Report(t Trial, o Observation) error {
+	if len(o.Counts) == 0 {
+		o.Counts = make([]Count, len(s.cfg.Constraints))
+	}
 	if len(o.Counts) != len(s.cfg.Constraints) {
 		return fmt.Errorf("observation has %d counts: allowed is one for each of the %d constraints", len(o.Counts), len(s.cfg.Constraints))
 	}
