@@ -16,7 +16,7 @@ import (
 // The size of what is read. A plan is written by a person; the bounds keep a hostile file from taking the machine.
 const (
 	maxBytes = 256 << 10
-	maxLines = 20_000  // the parser's time grows with the square of a mapping's keys
+	maxLines = 20_000
 	maxNodes = 100_000 // after aliases are filled in
 	maxDepth = 100
 )
