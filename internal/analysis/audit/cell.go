@@ -54,6 +54,8 @@ const (
 	// edgeLimit is the response time, as a share of the window, above which requests that cross the window's edges outweigh those
 	// inside and Little's law is not applied.
 	edgeLimit = 0.25
+	// shortestWindow (s) is where a pause of the machine of some 10 ms at an edge is as large as the tolerance.
+	shortestWindow = 1
 )
 
 // ToleranceForWindow is the deviation from Little's law allowed to a window of that length: 1 % from 10 s up, 2 % below.
@@ -78,7 +80,7 @@ func CheckCell(c Cell) RowVerdict {
 func cellLittle(c Cell) []Check {
 	x, okX := c.EndedPerSec.positive()
 	r, okR := c.MeanHeldMS.positive()
-	if !c.Closed || c.Concurrency <= 0 || !okX || !okR || c.WindowSeconds <= 0 || r/1000 > edgeLimit*c.WindowSeconds {
+	if !c.Closed || c.Concurrency <= 0 || !okX || !okR || c.WindowSeconds < shortestWindow || r/1000 > edgeLimit*c.WindowSeconds {
 		return nil
 	}
 	tolerance := ToleranceForWindow(c.WindowSeconds)
