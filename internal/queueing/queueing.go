@@ -11,7 +11,9 @@ package queueing
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 )
 
 // ErrUnstable says that an open station is offered at least what it can serve: its queue grows without end.
@@ -23,7 +25,8 @@ var ErrInfeasible = errors.New("infeasible at any load and size")
 // positive joins a fault for each named value that is not above zero and finite.
 func positive(named map[string]float64) error {
 	var faults []error
-	for name, v := range named {
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		v := named[name]
 		if !(v > 0) || math.IsInf(v, 0) {
 			faults = append(faults, fmt.Errorf("%s = %v: allowed is a number above 0", name, v))
 		}

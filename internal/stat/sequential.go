@@ -43,10 +43,11 @@ func (t SPRT) Validate() error {
 	if !(t.P0 > 0 && t.P0 < t.P1 && t.P1 < 1) {
 		faults = append(faults, fmt.Errorf("shares P0 = %v, P1 = %v: allowed are 0 < P0 < P1 < 1", t.P0, t.P1))
 	}
-	for name, v := range map[string]float64{"Alpha": t.Alpha, "Beta": t.Beta} {
-		if !(v > 0 && v < 0.5) {
-			faults = append(faults, fmt.Errorf("%s = %v: allowed is 0 < %s < 0.5", name, v, name))
-		}
+	if !(t.Alpha > 0 && t.Alpha < 0.5) {
+		faults = append(faults, fmt.Errorf("error probability Alpha = %v: allowed is 0 < Alpha < 0.5", t.Alpha))
+	}
+	if !(t.Beta > 0 && t.Beta < 0.5) {
+		faults = append(faults, fmt.Errorf("error probability Beta = %v: allowed is 0 < Beta < 0.5", t.Beta))
 	}
 	return errors.Join(faults...)
 }

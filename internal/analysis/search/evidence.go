@@ -69,21 +69,22 @@ func (c *cell) report(t Trial, o Observation) {
 	}
 }
 
-// brokenTerm is a term that most of the cell's trials did not meet; empty: none.
+// brokenTerm is a term that most of the cell's trials did not meet, the first by name; empty: none.
 func (c *cell) brokenTerm() string {
+	found := ""
 	for term, n := range c.broken {
-		if 2*n > len(c.trials) {
-			return term
+		if 2*n > len(c.trials) && (found == "" || term < found) {
+			found = term
 		}
 	}
-	return ""
+	return found
 }
 
-// designEffect is by how much correlation shrinks the evidence, at least 1: the pooled ratio of requests to effective ones over all trials
+// pooledEffect is by how much correlation shrinks the evidence, at least 1: the pooled ratio of requests to effective ones over all trials
 // that could be judged.
-func (s *Search) designEffect() float64 {
+func (s *Search) pooledEffect() float64 {
 	var n, effective float64
-	for _, c := range s.cells {
+	for _, c := range s.sorted() { // in one order, so that rounding repeats itself
 		for _, t := range c.trials {
 			if t.effective > 0 && nearLimit(t.count, s.cfg.Constraints[0].Limit) {
 				n += float64(t.count.N)
@@ -126,7 +127,7 @@ func (s *Search) standing(c *cell) standing {
 	if c.unproved || c.brokenTerm() != "" {
 		return breaks
 	}
-	deff := s.designEffect()
+	deff := s.effect
 	out := holds
 	for i := range s.cfg.Constraints {
 		switch s.constraintStanding(c, i, deff) {
@@ -194,7 +195,7 @@ func (s *Search) cap(k Constraint) float64 {
 
 // wanted is how many requests would settle the load if no more of them were bad: the least that the next batch can usefully be.
 func (s *Search) wanted(c *cell, zone float64) int64 {
-	deff := s.designEffect()
+	deff := s.effect
 	most := 0.0
 	for i, k := range s.cfg.Constraints {
 		l := s.cfg.test(k, zone).Line()
@@ -211,7 +212,7 @@ func (s *Search) wanted(c *cell, zone float64) int64 {
 // from the curve through its neighbours', whichever is more. The chance of error is multiplied by looks, since the search looks again after
 // every batch and stops when it likes what it sees.
 func (s *Search) confidence(c *cell) float64 {
-	deff, least := s.designEffect(), 1.0
+	deff, least := s.effect, 1.0
 	for i, k := range s.cfg.Constraints {
 		bad, all := effectiveCount(c.counts[i], deff)
 		if all < 1 {
@@ -234,7 +235,7 @@ func (s *Search) provedBroken(c *cell) string {
 	if term := c.brokenTerm(); term != "" {
 		return term
 	}
-	deff := s.designEffect()
+	deff := s.effect
 	for i, k := range s.cfg.Constraints {
 		if bad, all := effectiveCount(c.counts[i], deff); all >= 1 && looks*(1-stat.ConfidenceAbove(bad, all, k.Limit)) <= 1-s.cfg.Confidence {
 			return k.Name

@@ -2,7 +2,6 @@ package search
 
 import (
 	"math"
-	"sort"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -30,13 +29,7 @@ func (s *Search) plan() (Trial, bool) {
 
 // bracket is the smallest load that breaks and the largest below it that holds.
 func (s *Search) bracket() (lo, hi *cell) {
-	loads := make([]float64, 0, len(s.cells))
-	for load := range s.cells {
-		loads = append(loads, load)
-	}
-	sort.Float64s(loads)
-	for _, load := range loads {
-		c := s.cells[load]
+	for _, c := range s.sorted() {
 		st := s.standing(c)
 		if st.bad() {
 			return lo, c
@@ -126,9 +119,9 @@ func (s *Search) middle(lo, hi float64) float64 {
 		mid = s.cfg.snap((lo + hi) / 2)
 	}
 	best, distance := mid, math.Inf(1)
-	for load, c := range s.cells {
-		if load > lo && load < hi && s.standing(c) == open && math.Abs(load-mid) < distance {
-			best, distance = load, math.Abs(load-mid)
+	for _, c := range s.sorted() {
+		if c.load > lo && c.load < hi && s.standing(c) == open && math.Abs(c.load-mid) < distance {
+			best, distance = c.load, math.Abs(c.load-mid)
 		}
 	}
 	return best
@@ -193,7 +186,7 @@ func (s *Search) again(c *cell) Trial {
 
 // confirmable tells whether the confirmation's budget still gives hope of a proof. The budget suffices for a share 15 % below its limit.
 func (s *Search) confirmable(c *cell) bool {
-	deff := s.designEffect()
+	deff := s.effect
 	miss := (1 - s.cfg.Confidence) / looks
 	z := distuv.UnitNormal.Quantile(1 - miss)
 	for i, k := range s.cfg.Constraints {

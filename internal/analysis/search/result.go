@@ -114,7 +114,7 @@ type Result struct {
 
 // Result is what is known so far; it is final once Next has said that the search has ended.
 func (s *Search) Result() Result {
-	r := Result{Status: Searching, Trials: s.opened, Requests: s.requests, Seconds: s.seconds, Effect: s.designEffect(), Cells: s.summaries(), Caveats: []Caveat{}}
+	r := Result{Status: Searching, Trials: s.opened, Requests: s.requests, Seconds: s.seconds, Effect: s.effect, Cells: s.summaries(), Caveats: []Caveat{}}
 	lo, hi := s.bracket()
 	if lo != nil {
 		r.Value, r.Confidence = &lo.load, s.confidence(lo)
@@ -235,7 +235,7 @@ func (s *Search) caveats(r *Result) {
 
 // contradicts tells whether a load's trials differ beyond chance: a test of equal shares at 99 %.
 func (s *Search) contradicts(c *cell) bool {
-	deff := s.designEffect()
+	deff := s.effect
 	var n, bad float64
 	for _, t := range c.trials {
 		n, bad = n+float64(t.count.N), bad+float64(t.count.Bad)

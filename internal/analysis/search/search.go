@@ -208,6 +208,7 @@ type Search struct {
 	batches  int
 	seconds  float64
 
+	effect   float64 // by how much correlation shrinks all evidence, at least 1
 	sweep    sweep
 	stopped  string // why the search ended before its end; empty: it did not
 	finished bool
@@ -218,7 +219,7 @@ func New(cfg Config) (*Search, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Search{cfg: cfg.withDefaults(), cells: map[float64]*cell{}}, nil
+	return &Search{cfg: cfg.withDefaults(), cells: map[float64]*cell{}, effect: 1}, nil
 }
 
 // Next gives the next batch to run; ok is false when the search has ended and Result is final. Asking twice gives the same answer.
@@ -294,5 +295,6 @@ func (s *Search) Report(t Trial, o Observation) error {
 		s.cells[t.Load] = c
 	}
 	c.report(t, o)
+	s.effect = s.pooledEffect()
 	return nil
 }
