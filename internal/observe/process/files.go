@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -32,20 +33,53 @@ func (f files) read(path string) ([]byte, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer unix.Close(fd)
-	n, err := unix.Pread(fd, f.buffer, 0)
+	text, err := f.again(fd)
 	if err != nil {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+	}
+	return text, nil
+}
+
+// again reads an open file from its start. A file of proc never blocks, so that the scheduler need not be told of the call, which would
+// cost a tenth of it: with 1000 threads that counts.
+func (f files) again(fd int) ([]byte, error) {
+	n, _, fault := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&f.buffer[0])), uintptr(len(f.buffer)), 0, 0, 0)
+	if fault != 0 {
+		return nil, fault
 	}
 	return f.buffer[:n], nil
 }
 
-// again reads an open file from its start.
-func (f files) again(fd int) ([]byte, error) {
-	n, err := unix.Pread(fd, f.buffer, 0)
-	if err != nil {
-		return nil, err
+// held is a file of proc that is kept open between looks as far as the budget goes. The zero value is not open.
+type held struct {
+	path string
+	fd   int // 0: not open
+}
+
+// read returns the file's text.
+func (h *held) read(f files) ([]byte, error) {
+	if h.fd > 0 {
+		return f.again(h.fd)
 	}
-	return f.buffer[:n], nil
+	if f.held.left <= 0 {
+		return f.read(h.path)
+	}
+	fd, err := unix.Open(h.path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: h.path, Err: err}
+	}
+	h.fd = fd
+	f.held.left--
+	return f.again(fd)
+}
+
+func (h *held) close(f files) {
+	if h.fd == 0 {
+		return
+	}
+	_ = unix.Close(h.fd) // Nothing was written.
+	h.fd = 0
+	f.held.left++
 }
 
 // numbers lists the entries of a folder that are numbers.
@@ -65,23 +99,52 @@ func (f files) numbers(path string) ([]int64, error) {
 	return out, err
 }
 
-// parents maps every process to its parent. Processes that end meanwhile are left out.
-func (f files) parents() map[int64]int64 {
+// parents remembers the parent of every process of the machine.
+type parents struct {
+	of   map[int64]int64
+	next time.Duration // when what is remembered is too old: an id may have been given to another process
+}
+
+// refresh finds new processes and forgets ended ones. Only of new ones is the stat read.
+func (p *parents) refresh(f files, at time.Duration) {
+	const tooOld = 30 * time.Second
 	pids, err := f.numbers(f.root)
 	if err != nil {
-		return nil
+		return
 	}
-	out := make(map[int64]int64, len(pids))
+	before := p.of
+	if at >= p.next {
+		before, p.next = nil, at+tooOld
+	}
+	p.of = make(map[int64]int64, len(pids))
 	for _, pid := range pids {
-		text, err := f.read(filepath.Join(f.root, strconv.FormatInt(pid, 10), "stat"))
-		if err != nil {
+		if parent, ok := before[pid]; ok {
+			p.of[pid] = parent
 			continue
 		}
+		text, err := f.read(filepath.Join(f.root, strconv.FormatInt(pid, 10), "stat"))
+		if err != nil {
+			continue // It has ended meanwhile.
+		}
 		if s, ok := procfs.ParseStat(text); ok {
-			out[pid] = s.Parent
+			p.of[pid] = s.Parent
 		}
 	}
-	return out
+}
+
+// descends tells whether a chain of parents leads from a process to another. It cannot be longer than there are processes.
+func (p *parents) descends(pid, root int64) bool {
+	for range p.of {
+		parent, ok := p.of[pid]
+		if !ok {
+			return false
+		}
+		if parent == root {
+			return true
+		}
+		pid = parent
+	}
+	return false
 }
 
 // descriptors counts a process's open files; -1 where it may not be known. The size of the folder is their number since Linux 6.2.
@@ -99,10 +162,13 @@ func (f files) descriptors(dir string) int64 {
 }
 
 // forks tells whether a task was made since the last look: the last field of loadavg is the id given last.
-type forks struct{ last []byte }
+type forks struct {
+	file held
+	last []byte
+}
 
 func (f *forks) happened(proc files) bool {
-	text, err := proc.read(filepath.Join(proc.root, "loadavg"))
+	text, err := f.file.read(proc)
 	if err != nil {
 		return true
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/loadline-dev/loadline/internal/observe"
 	"github.com/loadline-dev/loadline/internal/record"
@@ -38,14 +39,15 @@ func (c Config) Validate() error {
 
 // Collector samples one service. It is for one goroutine at a time.
 type Collector struct {
-	config Config
-	proc   files
-	root   *process
-	known  map[int64]*process // by pid, root included
-	gone   totals             // of processes that have ended
-	last   totals             // what was reported last: figures never fall
-	forks  forks
-	scan   scan
+	config  Config
+	proc    files
+	root    *process
+	known   map[int64]*process // by pid, root included
+	gone    totals             // of processes that have ended
+	last    totals             // what was reported last: figures never fall
+	forks   forks
+	scan    scan
+	parents parents
 }
 
 // New makes a Collector. It is an error when the process does not exist.
@@ -56,8 +58,8 @@ func New(c Config) (*Collector, error) {
 	if c.Proc == "" {
 		c.Proc = "/proc"
 	}
-	out := &Collector{config: c, proc: newFiles(c.Proc), known: map[int64]*process{}}
-	root, err := out.proc.open(int64(c.PID))
+	out := &Collector{config: c, proc: newFiles(c.Proc), known: map[int64]*process{}, forks: forks{file: held{path: c.Proc + "/loadavg"}}}
+	root, err := out.proc.open(int64(c.PID), -asleep)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("process %d of service %s: %w: no such process; give the id of one that runs ('ps -e' lists them)", c.PID, c.Service, ErrGone)
 	}
@@ -80,6 +82,7 @@ func (c *Collector) Close() error {
 		p.close()
 	}
 	clear(c.known)
+	c.forks.file.close(c.proc)
 	return nil
 }
 
@@ -87,9 +90,9 @@ func (c *Collector) Close() error {
 func (c *Collector) Collect(_ context.Context, clock observe.Clock) (observe.Batch, error) {
 	at := clock()
 	if c.scan.due(at, c.forks.happened(c.proc)) {
-		c.findDescendants()
+		c.findDescendants(at)
 	}
-	if err := c.read(); err != nil {
+	if err := c.read(at); err != nil {
 		return observe.Batch{}, err
 	}
 	c.last = c.sum().notBelow(c.last)
@@ -99,13 +102,13 @@ func (c *Collector) Collect(_ context.Context, clock observe.Clock) (observe.Bat
 }
 
 // read looks at every process, children before their parents: what a child had used when it ended is then found with its parent.
-func (c *Collector) read() error {
+func (c *Collector) read(at time.Duration) error {
 	pids := slices.Collect(maps.Keys(c.known))
 	slices.SortFunc(pids, func(a, b int64) int { return c.depth(b) - c.depth(a) })
 	var ended []*process
 	for _, pid := range pids {
 		p := c.known[pid]
-		if err := p.read(c.proc); err == nil {
+		if err := p.read(c.proc, at); err == nil {
 			continue
 		}
 		if p == c.root {
@@ -140,31 +143,16 @@ func (c *Collector) bury(p *process) {
 }
 
 // findDescendants adds the processes whose chain of parents leads to the root.
-func (c *Collector) findDescendants() {
-	parents := c.proc.parents()
-	for pid := range parents {
-		if c.known[pid] != nil || !descends(pid, c.root.pid, parents) {
+func (c *Collector) findDescendants(at time.Duration) {
+	c.parents.refresh(c.proc, at)
+	for pid := range c.parents.of {
+		if c.known[pid] != nil || !c.parents.descends(pid, c.root.pid) {
 			continue
 		}
-		if p, err := c.proc.open(pid); err == nil {
+		if p, err := c.proc.open(pid, at); err == nil {
 			c.known[pid] = p
 		}
 	}
-}
-
-// descends follows the parents of a process. A chain cannot be longer than there are processes.
-func descends(pid, root int64, parents map[int64]int64) bool {
-	for range parents {
-		parent, ok := parents[pid]
-		if !ok {
-			return false
-		}
-		if parent == root {
-			return true
-		}
-		pid = parent
-	}
-	return false
 }
 
 func (c *Collector) sum() totals {

@@ -15,12 +15,15 @@ type process struct {
 	dir     string
 	started int64 // with pid it names the process for ever
 	stat    stat
-	threads map[int64]*thread
+	file    held // stat
+	threads []*thread
 	gone    totals // switches and waiting of threads that have ended
 	proc    files
 	fds     int64
-	credit  totals // what ended children have left, not yet claimed by one that was known
-	ended   bool   // a thread has ended since threads were listed
+	credit  totals        // what ended children have left, not yet claimed by one that was known
+	at      time.Duration // of the last look
+	turn    int           // looks so far
+	ended   bool          // a thread has ended since threads were listed
 }
 
 // stat is what is kept of the process's stat; ended threads are part of it.
@@ -34,9 +37,10 @@ type stat struct {
 }
 
 // open finds a process and its threads.
-func (f files) open(pid int64) (*process, error) {
-	p := &process{pid: pid, dir: f.root + "/" + strconv.FormatInt(pid, 10), threads: map[int64]*thread{}, proc: f}
-	if err := p.read(f); err != nil {
+func (f files) open(pid int64, at time.Duration) (*process, error) {
+	p := &process{pid: pid, dir: f.root + "/" + strconv.FormatInt(pid, 10), proc: f}
+	p.file.path = p.dir + "/stat"
+	if err := p.read(f, at); err != nil {
 		return nil, err
 	}
 	p.credit = totals{}
@@ -47,11 +51,12 @@ func (p *process) close() {
 	for _, t := range p.threads {
 		t.close(p.proc)
 	}
+	p.file.close(p.proc)
 }
 
 // read looks at the process and its threads; an error means that it has ended.
-func (p *process) read(f files) error {
-	text, err := f.read(p.dir + "/stat")
+func (p *process) read(f files, at time.Duration) error {
+	text, err := p.file.read(f)
 	if err != nil {
 		return err
 	}
@@ -69,11 +74,7 @@ func (p *process) read(f files) error {
 	if p.ended || s.Threads != int64(len(p.threads)) {
 		p.list(f)
 	}
-	for tid, t := range p.threads {
-		if t.read(f) != nil {
-			p.lose(tid, t)
-		}
-	}
+	p.readThreads(f, at)
 	p.fds = f.descriptors(p.dir)
 	return nil
 }
@@ -92,6 +93,23 @@ func (p *process) take(s procfs.Stat) {
 
 func ticks(n int64) time.Duration { return time.Duration(n) * (time.Second / procfs.TicksPerSecond) }
 
+// readThreads looks at the threads and drops those that have ended.
+func (p *process) readThreads(f files, at time.Duration) {
+	apart := at - p.at
+	p.at = at
+	p.turn++
+	kept := p.threads[:0]
+	for _, t := range p.threads {
+		if t.due(at, apart, p.turn) && t.read(f, at) != nil {
+			p.lose(t)
+			continue
+		}
+		kept = append(kept, t)
+	}
+	clear(p.threads[len(kept):])
+	p.threads = kept
+}
+
 // list finds new threads.
 func (p *process) list(f files) {
 	tids, err := f.numbers(p.dir + "/task")
@@ -99,18 +117,21 @@ func (p *process) list(f files) {
 		return
 	}
 	p.ended = false
+	known := make(map[int64]bool, len(p.threads))
+	for _, t := range p.threads {
+		known[t.id] = true
+	}
 	for _, tid := range tids {
-		if p.threads[tid] == nil {
-			p.threads[tid] = newThread(p.dir+"/task/"+strconv.FormatInt(tid, 10), f)
+		if !known[tid] {
+			p.threads = append(p.threads, newThread(tid, p.dir+"/task/"+strconv.FormatInt(tid, 10)))
 		}
 	}
 }
 
 // lose keeps what a thread had used when it ended, as far as it was seen.
-func (p *process) lose(tid int64, t *thread) {
+func (p *process) lose(t *thread) {
 	p.gone.add(totals{wait: max(0, time.Duration(t.sched.WaitNanos)), voluntary: max(0, t.switches.Voluntary), involuntary: max(0, t.switches.Involuntary)})
 	t.close(p.proc)
-	delete(p.threads, tid)
 	p.ended = true
 }
 
