@@ -101,9 +101,10 @@ func FitTrend(x []float64) Trend {
 		residuals[i] = v - mean - slope*(float64(i)-mid)
 		sse += residuals[i] * residuals[i]
 	}
-	se := math.Sqrt(sse / (n - 2) / sxx * stat.CorrelationTime(residuals))
+	tau := stat.CorrelationTime(residuals)
+	se := math.Sqrt(sse / (n - 2) / sxx * tau)
 	// Correlated observations tell as much as fewer independent ones, and a line takes two of them.
-	free := max(1, n/stat.CorrelationTime(residuals)-2)
+	free := max(1, n/tau-2)
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: free}.Quantile(trendLevel)
 	out := Trend{Slope: slope, Low: slope - t*se, High: slope + t*se}
 	if mean != 0 {

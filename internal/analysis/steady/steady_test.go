@@ -149,3 +149,15 @@ func TestAFlatSeriesIsSteady(t *testing.T) {
 		t.Errorf("%+v, want steady with nothing dropped", got)
 	}
 }
+
+func BenchmarkDetect100000Intervals(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	x := make([]float64, 100_000)
+	for i := range x {
+		x[i] = 1000 + 30*rng.NormFloat64()
+	}
+	s := Series{IntervalSeconds: 0.1, Throughput: x, ResponseMS: x, Queue: x}
+	for b.Loop() {
+		Detect(s)
+	}
+}
