@@ -3,6 +3,7 @@ package archive
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,4 +80,25 @@ func TestAReadOnlyArchiveIsReadAndRefusesWrites(t *testing.T) {
 	if err := classify(path, err); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("a write that slipped through: %v", err)
 	}
+}
+
+func FuzzBucketsAreReadOrRefusedAndReadBackAlike(f *testing.F) {
+	f.Add(`[[0.1,2],[null,3]]`)
+	f.Add(`[[1,null]]`)
+	f.Add(`{}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		buckets, err := decodeBuckets(&text)
+		if err != nil || len(buckets) == 0 {
+			return
+		}
+		encoded, err := encodeBuckets(buckets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := encoded.(string)
+		back, err := decodeBuckets(&again)
+		if err != nil || !slices.Equal(back, buckets) {
+			t.Errorf("%v was read back as %v (%v)", buckets, back, err)
+		}
+	})
 }

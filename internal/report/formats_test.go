@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/loadline-dev/loadline/internal/analysis"
 	"github.com/loadline-dev/loadline/internal/analysis/audit"
+	"github.com/loadline-dev/loadline/internal/analysis/compare"
 	"github.com/loadline-dev/loadline/internal/analysis/lint"
+	"github.com/loadline-dev/loadline/internal/analysis/search"
 	"github.com/loadline-dev/loadline/internal/analysis/sizing"
 	"github.com/loadline-dev/loadline/internal/analysis/slo"
 	"github.com/loadline-dev/loadline/internal/parse/limits"
@@ -199,5 +202,62 @@ func TestSizesAreWrittenAsTheirSchemaSays(t *testing.T) {
 		if err := validate(t, s, out); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestComparisonsAreWrittenAsTheirSchemaSays(t *testing.T) {
+	side := func(name string, p99 float64) compare.Run {
+		run := compare.Run{Name: name}
+		for i := range 5 {
+			run.Samples = append(run.Samples, compare.Sample{Setting: "none", Load: "50 users",
+				Values: map[compare.Metric]float64{compare.P99: p99 + float64(i), compare.Throughput: 100 + float64(i), compare.Rejected: 0}})
+		}
+		return run
+	}
+	fail, err := compare.ParseFailOn("p99>10%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	only := side("b", 90)
+	only.Samples = append(only.Samples, compare.Sample{Setting: "thread", Load: "50 users", Values: map[compare.Metric]float64{compare.P99: 1}})
+	result, err := compare.Compare([]compare.Run{side("a", 50), only}, compare.Config{FailOn: fail}, rand.New(rand.NewPCG(1, 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := json.Marshal(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate(t, schema(t, "compare"), out); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestASearchIsWrittenWithTheRunAsItsSchemaSays(t *testing.T) {
+	run := sampleRun()
+	r := analysis.Of(run)
+	s, err := search.New(search.Config{Min: 1, Max: 400, MaxRequests: 100, Constraints: []search.Constraint{{Name: "p99", Limit: 0.01}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		trial, ok := s.Next()
+		if !ok {
+			break
+		}
+		if err := s.Report(trial, search.Observation{Counts: []search.Count{{N: trial.Requests}}, Seconds: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.SetLoadLine(run.Cells[0].Setting, run.SLO, s.Result())
+	var b bytes.Buffer
+	if err := report.JSON(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), `"search"`) {
+		t.Fatal("the search is not in the result")
+	}
+	if err := validate(t, schema(t, "run"), b.Bytes()); err != nil {
+		t.Error(err)
 	}
 }

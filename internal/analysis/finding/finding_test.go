@@ -64,7 +64,7 @@ func usedCodes(t *testing.T) map[string]string {
 			return err
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
-			if literal := codeLiteral(n); literal != nil {
+			if literal := codeLiteral(n, filepath.ToSlash(name)); literal != nil {
 				code, _ := strconv.Unquote(literal.Value)
 				out[code] = name
 			}
@@ -78,8 +78,8 @@ func usedCodes(t *testing.T) map[string]string {
 	return out
 }
 
-// codeLiteral is the string of a constant «X Code = "…"», of «ImportCaveat{Code: "…"}» or of «caveat("…", …)».
-func codeLiteral(n ast.Node) *ast.BasicLit {
+// codeLiteral is the string of a constant «X Code = "…"», of «ImportCaveat{Code: "…"}», of «caveat("…", …)», or of the search's «add("…", …)».
+func codeLiteral(n ast.Node, file string) *ast.BasicLit {
 	switch n := n.(type) {
 	case *ast.ValueSpec:
 		if name(n.Type) == "Code" && len(n.Values) == 1 {
@@ -95,7 +95,8 @@ func codeLiteral(n ast.Node) *ast.BasicLit {
 			}
 		}
 	case *ast.CallExpr:
-		if name(n.Fun) == "caveat" && len(n.Args) >= 2 {
+		searched := name(n.Fun) == "add" && strings.Contains(file, "/search/")
+		if (name(n.Fun) == "caveat" || searched) && len(n.Args) >= 2 {
 			return text(n.Args[0])
 		}
 	}
