@@ -2,83 +2,102 @@ package order
 
 import (
 	"context"
-	"sync/atomic"
+	"fmt"
 	"time"
+
+	"github.com/loadline-dev/loadline/bulkhead"
+	"github.com/loadline-dev/loadline/pool"
 )
+
+// dependencyName is what pool and bulkhead are called.
+const dependencyName = "price"
 
 // call is what is done under isolation.
 type call func(context.Context) ([]byte, error)
 
-// guard runs calls in an isolation. Its errors match errRejected, errShortCircuited and context.DeadlineExceeded.
+// guard runs calls in an isolation.
 type guard interface {
 	do(ctx context.Context, f call) ([]byte, error)
-	stats() stats
+	// expose writes the isolation's own metrics.
+	expose(e *exposition)
+	// close waits for calls under way until ctx ends. No call may begin any more.
 	close(ctx context.Context) error
 }
 
-// stats is what an isolation tells of itself.
-type stats struct {
-	kind                           Isolation
-	core, size, max, capacity      int
-	active, queued                 int64
-	activeHigh, queueHigh          int64
-	completed, rejected, abandoned uint64
-	wait, execution                *histogram
-}
-
-func newGuard(c Config) guard {
+func newGuard(c Config) (guard, error) {
 	switch c.Isolation {
 	case Thread:
-		return newThreads(c)
+		return newWorkers(c)
 	case Semaphore:
-		return &permits{slots: int64(c.Slots), timeout: c.Timeout}
+		return newPermits(c)
 	default:
-		return open{timeout: c.Timeout}
+		return unbounded{timeout: c.Timeout}, nil
 	}
 }
 
-// open bounds nothing but the time.
-type open struct{ timeout time.Duration }
+// unbounded bounds nothing but the time.
+type unbounded struct{ timeout time.Duration }
 
-func (o open) do(ctx context.Context, f call) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+func (u unbounded) do(ctx context.Context, f call) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, u.timeout)
 	defer cancel()
 	return f(ctx)
 }
 
-func (o open) stats() stats                { return stats{kind: None} }
-func (o open) close(context.Context) error { return nil }
+func (u unbounded) expose(*exposition) {}
+
+func (u unbounded) close(context.Context) error { return nil }
 
 // permits lets a number of callers in and refuses the others at once.
 type permits struct {
-	slots     int64
-	timeout   time.Duration
-	active    peak
-	completed atomic.Uint64
-	rejected  atomic.Uint64
-	execution histogram
+	timeout  time.Duration
+	bulkhead *bulkhead.Bulkhead
+}
+
+func newPermits(c Config) (*permits, error) {
+	b, err := bulkhead.New(bulkhead.Config{Name: dependencyName, Settings: bulkhead.Settings{Permits: c.Slots}, MeasureHold: true})
+	if err != nil {
+		return nil, fmt.Errorf("isolation semaphore: %w", err)
+	}
+	return &permits{timeout: c.Timeout, bulkhead: b}, nil
 }
 
 func (p *permits) do(ctx context.Context, f call) ([]byte, error) {
-	if !p.active.enter(p.slots) {
-		p.rejected.Add(1)
-		return nil, errRejected
+	permit, err := p.bulkhead.TryAcquire()
+	if err != nil {
+		return nil, err
 	}
-	started := time.Now()
-	defer func() {
-		p.execution.add(time.Since(started))
-		p.completed.Add(1)
-		p.active.leave()
-	}()
+	defer permit.Release()
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	return f(ctx)
 }
 
-func (p *permits) stats() stats {
-	n := int(p.slots)
-	return stats{kind: Semaphore, core: n, size: n, max: n, active: p.active.now.Load(), activeHigh: p.active.high(), completed: p.completed.Load(),
-		rejected: p.rejected.Load(), execution: &p.execution}
+func (p *permits) close(context.Context) error { return nil }
+
+// workers runs calls on a fixed number of workers behind a bounded queue. The timeout counts from the call, so a wait in the queue uses it up;
+// at its end the caller goes on, and the worker stays busy until the dependency's call, whose context has ended too, returns.
+type workers struct {
+	timeout time.Duration
+	pool    *pool.Pool
 }
 
-func (p *permits) close(context.Context) error { return nil }
+func newWorkers(c Config) (*workers, error) {
+	s := pool.Settings{Core: c.Slots, Max: c.Slots, Queue: *c.Queue, Threshold: *c.Threshold}
+	if s.Threshold == 0 {
+		s.Threshold = pool.RefuseAll
+	}
+	p, err := pool.New(pool.Config{Name: dependencyName, Settings: s})
+	if err != nil {
+		return nil, fmt.Errorf("isolation thread: %w", err)
+	}
+	return &workers{timeout: c.Timeout, pool: p}, nil
+}
+
+func (w *workers) do(ctx context.Context, f call) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.timeout)
+	defer cancel()
+	return pool.Call(ctx, w.pool, f)
+}
+
+func (w *workers) close(ctx context.Context) error { return w.pool.Shutdown(ctx) }

@@ -31,11 +31,15 @@ func New(config Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", config.Listen)
+	guard, err := newGuard(config)
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{config: config, listener: listener, price: price, guard: newGuard(config)}
+	listener, err := net.Listen("tcp", config.Listen)
+	if err != nil {
+		return nil, errors.Join(err, guard.close(context.Background()))
+	}
+	s := &Service{config: config, listener: listener, price: price, guard: guard}
 	s.server = &http.Server{Handler: http.HandlerFunc(s.route), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	return s, nil
 }

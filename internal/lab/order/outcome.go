@@ -5,6 +5,9 @@ import (
 	"errors"
 	"net/http"
 	"sync/atomic"
+
+	"github.com/loadline-dev/loadline/bulkhead"
+	"github.com/loadline-dev/loadline/pool"
 )
 
 // outcome is the class of an answer.
@@ -15,36 +18,27 @@ const (
 	failure
 	timeout
 	rejected
-	shortCircuited
 	cancelled // the user had gone
 	numOutcomes
 )
 
-var outcomeNames = [numOutcomes]string{"success", "failure", "timeout", "rejected", "short_circuited", "cancelled"}
+var outcomeNames = [numOutcomes]string{"success", "failure", "timeout", "rejected", "cancelled"}
 
 // outcomeValues are header values, made once.
-var outcomeValues = [numOutcomes][]string{{"success"}, {"failure"}, {"timeout"}, {"rejected"}, {"short_circuited"}, {"failure"}}
+var outcomeValues = [numOutcomes][]string{{"success"}, {"failure"}, {"timeout"}, {"rejected"}, {"failure"}}
 
 var outcomeStatus = [numOutcomes]int{http.StatusOK, http.StatusBadGateway, http.StatusGatewayTimeout, http.StatusServiceUnavailable,
-	http.StatusServiceUnavailable, http.StatusBadGateway}
+	http.StatusBadGateway}
 
 func (o outcome) String() string { return outcomeNames[o] }
-
-// What a guard refuses with.
-var (
-	errRejected       = errors.New("no slot is free")
-	errShortCircuited = errors.New("the breaker is open")
-)
 
 // classify reads the class off the error of a call.
 func classify(err error) outcome {
 	switch {
 	case err == nil:
 		return success
-	case errors.Is(err, errRejected):
+	case errors.Is(err, pool.ErrRejected), errors.Is(err, bulkhead.ErrRejected):
 		return rejected
-	case errors.Is(err, errShortCircuited):
-		return shortCircuited
 	case errors.Is(err, context.DeadlineExceeded):
 		return timeout
 	case errors.Is(err, context.Canceled):
