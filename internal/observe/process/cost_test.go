@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadline-dev/loadline/internal/observe"
 	"github.com/loadline-dev/loadline/internal/observe/process"
 )
 
@@ -89,7 +88,6 @@ func BenchmarkLook(b *testing.B) {
 			defer collector.Close()
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
-			clock := observe.Since(time.Now())
 			var used time.Duration
 			tick := time.NewTicker(time.Duration(c.every) * time.Millisecond)
 			defer tick.Stop()

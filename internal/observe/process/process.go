@@ -22,6 +22,7 @@ var ErrGone = errors.New("the process has ended")
 type Config struct {
 	Service string // the name that samples carry; required
 	PID     int    // the process; its descendants are found; required
+	Groups  int    // how many groups of threads, by name without numbers, get a series of the CPU time they used; default 0
 	Proc    string // where proc is mounted; default /proc
 }
 
@@ -34,6 +35,9 @@ func (c Config) Validate() error {
 	if c.PID <= 0 {
 		faults = append(faults, fmt.Errorf("PID: found %d, want a process id above 0", c.PID))
 	}
+	if c.Groups < 0 {
+		faults = append(faults, fmt.Errorf("Groups: found %d, want 0 or more", c.Groups))
+	}
 	return errors.Join(faults...)
 }
 
@@ -41,6 +45,7 @@ func (c Config) Validate() error {
 type Collector struct {
 	config  Config
 	proc    files
+	groups  groups
 	root    *process
 	known   map[int64]*process // by pid, root included
 	gone    totals             // of processes that have ended
@@ -59,7 +64,7 @@ func New(c Config) (*Collector, error) {
 		c.Proc = "/proc"
 	}
 	out := &Collector{config: c, proc: newFiles(c.Proc), known: map[int64]*process{}, forks: forks{file: held{path: c.Proc + "/loadavg"}}}
-	root, err := out.proc.open(int64(c.PID), -asleep)
+	root, err := out.proc.open(int64(c.PID), -asleep, &out.groups)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("process %d of service %s: %w: no such process; give the id of one that runs ('ps -e' lists them)", c.PID, c.Service, ErrGone)
 	}
@@ -98,7 +103,7 @@ func (c *Collector) Collect(_ context.Context, clock observe.Clock) (observe.Bat
 	c.last = c.sum().notBelow(c.last)
 	sample := c.last.sample()
 	sample.Service, sample.At = c.config.Service, at
-	return observe.Batch{Processes: []record.ProcessSample{sample}}, nil
+	return observe.Batch{Processes: []record.ProcessSample{sample}, Series: c.groups.busiest(c.config.Service, at, c.config.Groups)}, nil
 }
 
 // read looks at every process, children before their parents: what a child had used when it ended is then found with its parent.
@@ -149,7 +154,7 @@ func (c *Collector) findDescendants(at time.Duration) {
 		if c.known[pid] != nil || !c.parents.descends(pid, c.root.pid) {
 			continue
 		}
-		if p, err := c.proc.open(pid, at); err == nil {
+		if p, err := c.proc.open(pid, at, &c.groups); err == nil {
 			c.known[pid] = p
 		}
 	}

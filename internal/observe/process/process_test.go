@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,10 +32,12 @@ func shell(t *testing.T, script string) *exec.Cmd {
 	return cmd
 }
 
+// clock is the tests' clock.
+var clock = observe.Since(time.Now())
+
 // look samples until a condition holds.
 func look(t *testing.T, c *process.Collector, wanted func(record.ProcessSample) bool) record.ProcessSample {
 	t.Helper()
-	clock := observe.Since(time.Now())
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	var last record.ProcessSample
@@ -112,7 +115,9 @@ func TestSwitchesAreThoseThatTheKernelCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	pipes(t, 2000)
-	last := look(t, c, func(record.ProcessSample) bool { return true })
+	const latest = 500 * time.Millisecond // What a thread does that had slept is found within this time.
+	done := clock()
+	last := look(t, c, func(s record.ProcessSample) bool { return s.At >= done+latest })
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &after); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +162,7 @@ func TestAProcessThatEndedIsAnError(t *testing.T) {
 	c := collector(t, cmd.Process.Pid)
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	if _, err := c.Collect(context.Background(), observe.Since(time.Now())); !errors.Is(err, process.ErrGone) {
+	if _, err := c.Collect(context.Background(), clock); !errors.Is(err, process.ErrGone) {
 		t.Errorf("error %v, want ErrGone", err)
 	}
 	if _, err := process.New(process.Config{Service: "order", PID: cmd.Process.Pid}); !errors.Is(err, process.ErrGone) {
@@ -169,5 +174,30 @@ func TestAConfigNamesEveryFault(t *testing.T) {
 	err := process.Config{PID: -1}.Validate()
 	if err == nil || !strings.Contains(err.Error(), "Service") || !strings.Contains(err.Error(), "PID: found -1") {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestWhatAThreadDidBeforeItEndedIsKept(t *testing.T) {
+	c := collector(t, os.Getpid())
+	before := look(t, c, func(record.ProcessSample) bool { return true })
+	const naps = 300
+	half, seen, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		runtime.LockOSThread() // Never unlocked: the thread ends with the goroutine.
+		defer close(ended)
+		for range naps {
+			_ = syscall.Nanosleep(&syscall.Timespec{Nsec: 1000}, nil)
+		}
+		close(half)
+		<-seen
+	}()
+	<-half
+	look(t, c, func(record.ProcessSample) bool { return true })
+	close(seen)
+	<-ended
+	later := clock() + 500*time.Millisecond
+	after := look(t, c, func(s record.ProcessSample) bool { return s.At >= later })
+	if got := after.Voluntary - before.Voluntary; got < naps {
+		t.Errorf("%d voluntary switches, want at least the %d of the thread that has ended", got, naps)
 	}
 }

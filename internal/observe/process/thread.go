@@ -17,7 +17,7 @@ const (
 
 // due tells whether a thread is worth a look.
 func (t *thread) due(at, apart time.Duration, turn int) bool {
-	if apart >= tooRare || at-t.lastRan < asleep {
+	if apart <= 0 || apart >= tooRare || at-t.lastRan < asleep {
 		return true
 	}
 	return at-t.looked >= probed || (t.id+int64(turn))%staggers == 0
@@ -26,6 +26,7 @@ func (t *thread) due(at, apart time.Duration, turn int) bool {
 // thread is one task of a process.
 type thread struct {
 	id        int64
+	group     string // of its name; read when it first runs
 	schedstat held
 	status    held
 	sched     procfs.Schedstat
@@ -33,6 +34,7 @@ type thread struct {
 	ran       bool          // between the last two looks at it
 	lastRan   time.Duration // when it was last seen to have run
 	looked    time.Duration // when it was looked at last
+	fresh     time.Duration // run time since the look before
 }
 
 func newThread(id int64, dir string) *thread {
@@ -56,6 +58,7 @@ func (t *thread) read(f files, at time.Duration) error {
 	before := t.ran
 	if err == nil && ok {
 		t.ran = sched.RunNanos != t.sched.RunNanos || sched.Slices != t.sched.Slices
+		t.fresh = time.Duration(sched.RunNanos - max(0, t.sched.RunNanos))
 		t.sched = sched
 		if !t.ran {
 			return nil

@@ -17,6 +17,7 @@ type process struct {
 	stat    stat
 	file    held // stat
 	threads []*thread
+	groups  *groups
 	gone    totals // switches and waiting of threads that have ended
 	proc    files
 	fds     int64
@@ -37,8 +38,8 @@ type stat struct {
 }
 
 // open finds a process and its threads.
-func (f files) open(pid int64, at time.Duration) (*process, error) {
-	p := &process{pid: pid, dir: f.root + "/" + strconv.FormatInt(pid, 10), proc: f}
+func (f files) open(pid int64, at time.Duration, g *groups) (*process, error) {
+	p := &process{pid: pid, dir: f.root + "/" + strconv.FormatInt(pid, 10), proc: f, groups: g}
 	p.file.path = p.dir + "/stat"
 	if err := p.read(f, at); err != nil {
 		return nil, err
@@ -104,10 +105,26 @@ func (p *process) readThreads(f files, at time.Duration) {
 			p.lose(t)
 			continue
 		}
+		if t.fresh > 0 {
+			p.charge(f, t)
+		}
 		kept = append(kept, t)
 	}
 	clear(p.threads[len(kept):])
 	p.threads = kept
+}
+
+// charge adds what a thread has used since the last look to its group.
+func (p *process) charge(f files, t *thread) {
+	if t.group == "" {
+		name, err := f.read(p.dir + "/task/" + strconv.FormatInt(t.id, 10) + "/comm")
+		if err != nil {
+			return // It has just ended.
+		}
+		t.group = groupName(name)
+	}
+	p.groups.charge(t.group, t.fresh)
+	t.fresh = 0
 }
 
 // list finds new threads.
