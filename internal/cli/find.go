@@ -163,7 +163,9 @@ func planOfURL(target string, opt findOptions) string {
 	} else {
 		fmt.Fprintf(&b, "load: {model: closed, concurrency: [1]}\n")
 	}
-	fmt.Fprintf(&b, "slo: %s\n", q(opt.slo))
+	if opt.slo != "" {
+		fmt.Fprintf(&b, "slo: %s\n", q(opt.slo))
+	}
 	return b.String()
 }
 

@@ -52,6 +52,14 @@ func (o *outputs) toStdout() bool {
 
 // write writes the result in every form that was asked for, and the table to stdout unless a form took it.
 func (o *outputs) write(env Env, run record.Run, result analysis.Result) error {
+	if err := o.writeForms(env, run, result); err != nil || o.toStdout() {
+		return err
+	}
+	return report.Terminal(env.Stdout, result, env.style())
+}
+
+// writeForms writes the forms that were asked for.
+func (o *outputs) writeForms(env Env, run record.Run, result analysis.Result) error {
 	for _, form := range []struct {
 		file  string
 		write func(io.Writer) error
@@ -68,10 +76,7 @@ func (o *outputs) write(env Env, run record.Run, result analysis.Result) error {
 			return err
 		}
 	}
-	if o.toStdout() {
-		return nil
-	}
-	return report.Terminal(env.Stdout, result, env.style())
+	return nil
 }
 
 // writeTo writes to a file, or to stdout for «-». A file appears whole or not at all.

@@ -6,6 +6,7 @@ import "github.com/spf13/cobra"
 func verbs(env Env) []*cobra.Command {
 	return []*cobra.Command{
 		runVerb(env),
+		benchVerb(env),
 		findVerb(env),
 		auditVerb(env),
 		sizeVerb(env),

@@ -148,9 +148,13 @@ func (r *runner) rest(ctx context.Context, cell plan.Cell) error {
 	return nil
 }
 
+// perWindow is how many intervals a window holds at least: steady state is judged by them.
+const perWindow = 10
+
 // lengths are the phases of every cell.
 func lengths(l plan.Load) load.Phases {
-	return load.Phases{Warmup: l.Warmup, Discard: l.Discard, Window: l.Measure - l.Discard}
+	window := l.Measure - l.Discard
+	return load.Phases{Warmup: l.Warmup, Discard: l.Discard, Window: window, Interval: min(load.DefaultInterval, window/perWindow)}
 }
 
 // cellRecord is what is known of a cell before it is measured.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -151,12 +150,12 @@ func (f *fleet) watch(parent context.Context) (context.Context, func()) {
 	}
 }
 
-// pid is the process of a service that runs.
-func (f *fleet) pid(name string) (int, error) {
+// pid is the process of a service that was started here.
+func (f *fleet) pid(name string) (pid int, ours bool) {
 	for _, m := range f.snapshot() {
 		if m.service.Name == name {
-			return m.process.PID(), nil
+			return m.process.PID(), true
 		}
 	}
-	return 0, fmt.Errorf("no service of this name runs")
+	return 0, false
 }

@@ -9,17 +9,14 @@ import (
 
 	"github.com/loadline-dev/loadline/internal/archive"
 	"github.com/loadline-dev/loadline/internal/observe"
+	"github.com/loadline-dev/loadline/internal/observe/host"
 	"github.com/loadline-dev/loadline/internal/observe/process"
 	"github.com/loadline-dev/loadline/internal/observe/prometheus"
 	"github.com/loadline-dev/loadline/internal/plan"
 )
 
-const (
-	// perWindow is how many samples a window holds at least, so that means and maxima of a short one rest on something.
-	perWindow = 10
-	// mostOften bounds that where the window is very short.
-	mostOften = 100 * time.Millisecond
-)
+// mostOften bounds how often a very short window is sampled.
+const mostOften = 100 * time.Millisecond
 
 // sample begins to sample what the plan names. The returned function ends it and returns what went wrong with storing; a source that
 // cannot be read is told to the listener and leaves its figures unknown.
@@ -31,6 +28,7 @@ func (r *runner) sample(ctx context.Context, expanded *plan.Plan, cell plan.Cell
 	edges := []time.Duration{p.Warmup + p.Discard, p.Warmup + p.Discard + p.Window}
 	keep := &keeper{writer: writer, told: map[string]bool{}, tell: func(err error) { r.tell.event(Event{Kind: Trouble, Cell: cell, Err: err}) }}
 	for every, collectors := range groups {
+		// A short window is sampled as often as it is cut, so that means and maxima rest on something.
 		config := observe.Config{Origin: origin, Every: min(every, max(p.Window/perWindow, mostOften)), Instants: edges}
 		go func() { results <- observe.Run(ctx, config, collectors, keep.batch) }()
 	}
@@ -44,7 +42,7 @@ func (r *runner) sample(ctx context.Context, expanded *plan.Plan, cell plan.Cell
 	}
 }
 
-// collectors are those that the plan asks for, by how often they look.
+// collectors are those that the plan asks for, by how often they look, and the machine's.
 func (r *runner) collectors(expanded *plan.Plan, cell plan.Cell) map[time.Duration][]observe.Collector {
 	out := map[time.Duration][]observe.Collector{}
 	trouble := func(err error) { r.tell.event(Event{Kind: Trouble, Cell: cell, Err: err}) }
@@ -56,6 +54,12 @@ func (r *runner) collectors(expanded *plan.Plan, cell plan.Cell) map[time.Durati
 		}
 		out[o.Every] = append(out[o.Every], c)
 	}
+	machine, err := host.New(host.Config{})
+	if err != nil {
+		trouble(err)
+		return out
+	}
+	out[plan.DefaultEvery] = append(out[plan.DefaultEvery], machine)
 	return out
 }
 
@@ -63,9 +67,12 @@ func (r *runner) collector(o plan.Observe) (observe.Collector, error) {
 	if o.Prometheus != "" {
 		return prometheus.New(prometheus.Config{URL: o.Prometheus, Service: o.Service})
 	}
-	pid, err := r.fleet.pid(o.Process)
-	if err != nil {
-		return nil, fmt.Errorf("observe process %s: %w", o.Process, err)
+	pid, ours := r.fleet.pid(o.Process)
+	if !ours {
+		var err error
+		if pid, err = process.Find(o.Process); err != nil {
+			return nil, fmt.Errorf("observe process %s: %w", o.Process, err)
+		}
 	}
 	return process.New(process.Config{Service: o.Process, PID: pid})
 }
