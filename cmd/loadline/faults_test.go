@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -173,30 +174,35 @@ func TestATargetThatNeverAnswersIsUnreachable(t *testing.T) {
 }
 
 // begun starts a long run and waits until its first cell is under way.
-func begun(t *testing.T, archive, json string) (cmd *exec.Cmd, stderr *bytes.Buffer, port int) {
+func begun(t *testing.T, archive, result string) (cmd *exec.Cmd, stderr *bytes.Buffer, port int) {
 	t.Helper()
 	path, port := planFile(t, priceTarget+priceService+"load: {model: closed, concurrency: [4, 8], warmup: 100ms, measure: 60s, rest: 0s}\n")
-	cmd = exec.Command(program, "run", path, "--html", "", "--archive", archive, "--json", json)
+	cmd = exec.Command(program, "run", path, "--html", "", "--archive", archive, "--json", result)
 	stderr = &bytes.Buffer{}
 	cmd.Stderr = stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, 20*time.Second, "three measured seconds in the archive", func() bool {
-		got := loadline(t, time.Minute, "runs", "latest", "--archive", archive, "--csv", "-")
-		return got.code == 0 && measuredSeconds(t, archive) >= 3
+		return measuredSeconds(t, archive) >= 3
 	})
 	return cmd, stderr, port
 }
 
-// measuredSeconds reads from the archive how much of the first cell's window is there.
+// measuredSeconds reads from the archive how much of the first cell's window is there; 0 before the run or its cell has begun.
 func measuredSeconds(t *testing.T, archive string) float64 {
 	t.Helper()
-	json := filepath.Join(t.TempDir(), "so-far.json")
-	if got := loadline(t, time.Minute, "runs", "latest", "--archive", archive, "--json", json); got.code != 0 {
+	got := loadline(t, time.Minute, "runs", "latest", "--archive", archive, "--json", "-")
+	if got.code != 0 {
 		return 0
 	}
-	r := readResult(t, json)
+	var r result
+	if err := json.Unmarshal([]byte(got.stdout), &r); err != nil {
+		t.Fatalf("%v in:\n%s", err, got.stdout)
+	}
+	if len(r.Cells) == 0 {
+		return 0
+	}
 	return r.Cells[0].Window.Seconds
 }
 
@@ -215,8 +221,8 @@ func waitFor(t *testing.T, limit time.Duration, what string, ok func() bool) {
 
 func TestAnInterruptKeepsWhatWasMeasuredAndMarksItPartial(t *testing.T) {
 	dir := t.TempDir()
-	archive, json := filepath.Join(dir, "a.db"), filepath.Join(dir, "run.json")
-	cmd, stderr, port := begun(t, archive, json)
+	archive, file := filepath.Join(dir, "a.db"), filepath.Join(dir, "run.json")
+	cmd, stderr, port := begun(t, archive, file)
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +230,7 @@ func TestAnInterruptKeepsWhatWasMeasuredAndMarksItPartial(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != 7 {
 		t.Errorf("exit %d, want 7\n%s", code, stderr)
 	}
-	r := readResult(t, json)
+	r := readResult(t, file)
 	if !r.Partial || r.Cells[0].Window.Seconds < 2 || r.Cells[0].Outcomes["success"] == 0 {
 		t.Errorf("partial %v, cell %+v", r.Partial, r.Cells[0])
 	}
