@@ -81,6 +81,17 @@ func (b *Breaker) ask(now time.Duration) (Permit, error) {
 // Probe tells whether the call is one that decides whether a half-open breaker closes.
 func (p *Permit) Probe() bool { return p.ticket.Probe != 0 }
 
+// Ticket identifies an admitted call by a number, for one who must hand its result back from elsewhere; see Breaker.PermitOf.
+type Ticket uint64
+
+// Ticket is the permit's identity.
+func (p *Permit) Ticket() Ticket { return Ticket(p.ticket.Probe)<<32 | Ticket(p.ticket.Epoch) }
+
+// PermitOf makes the permit of a ticket anew, admitted at start by the breaker's Clock. Only one of the two may be handed back.
+func (b *Breaker) PermitOf(ticket Ticket, start time.Duration) Permit {
+	return Permit{b: b, start: start, ticket: policy.BreakerTicket{Epoch: uint32(ticket), Probe: uint32(ticket >> 32)}}
+}
+
 // Done hands the result back. The time since Allow decides whether the call was slow.
 func (p *Permit) Done(outcome Outcome) {
 	if p.b != nil {

@@ -102,3 +102,9 @@ func Classify(ctx context.Context, err error) Outcome {
 		return Failure
 	}
 }
+
+// errAborted stands for a panic that goes on, or a goroutine that ends.
+var errAborted = errors.New("panicked or ended its goroutine")
+
+// errLeft stands for a caller who does not wait for a worker any longer.
+var errLeft = errors.New("caller left")
