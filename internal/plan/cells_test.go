@@ -126,8 +126,9 @@ func TestAShuffleDependsOnItsSeedAlone(t *testing.T) {
 		}
 		return b.String()
 	}
-	if order(1) != order(1) || order(1) == order(2) {
-		t.Errorf("seed 1: %s\nagain:  %s\nseed 2: %s", order(1), order(1), order(2))
+	first, again, other := order(1), order(1), order(2)
+	if first != again || first == other {
+		t.Errorf("seed 1: %s\nagain:  %s\nseed 2: %s", first, again, other)
 	}
 }
 
