@@ -106,12 +106,24 @@ func TestTheTrapsOfTheOrderDetailStudyAreNamed(t *testing.T) {
 	check("3 callers wait for a connection", finding.DownstreamPoolBinding, with(func(p *poolFigures) { p.waiting = 3 }), true)
 }
 
+// hostBusy is a machine of one core that was busy for this share of a second, user and system alike.
+func hostBusy(share float64) []record.SeriesSample {
+	var out []record.SeriesSample
+	for second := range 2 {
+		for name, perSecond := range map[string]float64{"cpu_user_seconds_total": share / 2, "cpu_system_seconds_total": share / 2,
+			"cpu_idle_seconds_total": 0.9 * (1 - share), "cpu_iowait_seconds_total": 0.1 * (1 - share)} {
+			out = append(out, record.SeriesSample{Source: "host", Name: name, At: time.Duration(second) * time.Second, Value: 1000 + perSecond*float64(second)})
+		}
+	}
+	return out
+}
+
 // steps computes two steps of one setting with the second pool's figures.
 func steps(first, second poolFigures, cpu float64) []finding.Code {
 	low, high := steadyCell(closed(50), class(record.Success, 500, 20*ms)), steadyCell(closed(100), class(record.Success, 500, 20*ms))
 	low.Pools, high.Pools = first.samples(), second.samples()
 	high.Index = 1
-	high.Series = []record.SeriesSample{{Source: "host", Name: "cpu_ratio", At: time.Second, Value: cpu}}
+	high.Series = hostBusy(cpu)
 	return codes(analysis.Of(run(low, high)).Cells[1].Findings)
 }
 
@@ -135,7 +147,7 @@ func TestExecutionThatGrowsWhileTheQueueWaitDoesNotPointsDownstream(t *testing.T
 
 func TestBusyCPUsAreACaveatAndBindWhereNoPoolIsFull(t *testing.T) {
 	c := steadyCell(closed(10), class(record.Success, 500, 20*ms))
-	c.Series = []record.SeriesSample{{Source: "host", Name: "cpu_ratio", At: time.Second, Value: 0.93}}
+	c.Series = hostBusy(0.93)
 	r := analysis.Of(run(c)).Cells[0]
 	if !hasCaveat(r.Caveats, finding.CPUSaturated) || !hasFinding(r.Findings, finding.CPUBinding) {
 		t.Errorf("caveats %v, findings %v", r.Caveats, r.Findings)

@@ -66,20 +66,52 @@ func loadOf(l record.Load) Load {
 // hostCPU is the mean use of the whole machine: the host's own series where one was sampled, else what the generator and the sampled
 // services used of its cores.
 func hostCPU(cell record.Cell, window span, cores int, r *CellResult) *float64 {
-	within := span{window.start - edge, window.end + edge}
-	var sum, n float64
-	for _, s := range cell.Series {
-		if s.Source == "host" && s.Name == "cpu_ratio" && within.contains(s.At) {
-			sum += s.Value
-			n++
-		}
-	}
-	if n > 0 {
-		return ratio(sum, n)
+	if own := hostSeries(cell, window); own != nil {
+		return own
 	}
 	busy := coresBusy(r)
 	if busy == nil {
 		return nil
 	}
 	return ratio(*busy, float64(cores))
+}
+
+// hostSeries is the busy share of the CPU time that the kernel counted over all cores between the samples nearest the window's edges.
+// Waiting for a disk is not busy.
+func hostSeries(cell record.Cell, window span) *float64 {
+	within := span{window.start - edge, window.end + edge}
+	var busy, idle counter
+	for _, s := range cell.Series {
+		if s.Source != "host" || !within.contains(s.At) {
+			continue
+		}
+		switch s.Name {
+		case "cpu_user_seconds_total", "cpu_system_seconds_total", "cpu_irq_seconds_total", "cpu_softirq_seconds_total", "cpu_steal_seconds_total":
+			busy.add(s)
+		case "cpu_idle_seconds_total", "cpu_iowait_seconds_total":
+			idle.add(s)
+		}
+	}
+	return ratio(busy.grown(), busy.grown()+idle.grown())
+}
+
+// counter sums by how much cumulative series grew from their first to their last sample.
+type counter struct{ first, last map[string]float64 }
+
+func (c *counter) add(s record.SeriesSample) {
+	if c.first == nil {
+		c.first, c.last = map[string]float64{}, map[string]float64{}
+	}
+	if _, seen := c.first[s.Name]; !seen {
+		c.first[s.Name] = s.Value
+	}
+	c.last[s.Name] = s.Value
+}
+
+func (c *counter) grown() float64 {
+	var sum float64
+	for name, first := range c.first {
+		sum += max(0, c.last[name]-first)
+	}
+	return sum
 }

@@ -109,7 +109,6 @@ func TestTheMachinesUseIsTheHostsSeriesElseTheSumOfWhatWasSampled(t *testing.T) 
 	}
 	processes := []record.ProcessSample{at(0, 0), at(10, 20*time.Second)}
 	near(t, "2 of 4 cores", withSamples(processes, nil).HostCPURatio, 0.5)
-	host := record.SeriesSample{Source: "host", Name: "cpu_ratio", At: time.Second, Value: 0.75}
-	near(t, "the host's own figure", withSamples(processes, nil, host).HostCPURatio, 0.75)
+	near(t, "the host's own figure", withSamples(processes, nil, hostBusy(0.75)...).HostCPURatio, 0.75)
 	unknown(t, "nothing sampled", withSamples(nil, nil).HostCPURatio)
 }

@@ -55,11 +55,12 @@ func (r *runner) collectors(expanded *plan.Plan, cell plan.Cell) map[time.Durati
 		out[o.Every] = append(out[o.Every], c)
 	}
 	machine, err := host.New(host.Config{})
-	if err != nil {
+	socketStates, err2 := host.NewSockets(host.SocketsConfig{})
+	if err := errors.Join(err, err2); err != nil {
 		trouble(err)
 		return out
 	}
-	out[plan.DefaultEvery] = append(out[plan.DefaultEvery], machine)
+	out[plan.DefaultEvery] = append(out[plan.DefaultEvery], machine, socketStates)
 	return out
 }
 

@@ -6,16 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/procfs"
 
 	"github.com/loadline-dev/loadline/internal/observe"
-	sockets "github.com/loadline-dev/loadline/internal/parse/procfs"
 	"github.com/loadline-dev/loadline/internal/record"
 )
 
@@ -24,33 +19,16 @@ const Source = "host"
 
 // Config says what is sampled.
 type Config struct {
-	Proc  string // where proc is mounted; default /proc
-	Ports []int  // listening ports whose waiting connections and sockets by state get a series of their own
-}
-
-// Validate joins all faults.
-func (c Config) Validate() error {
-	const highest = 65535
-	var faults []error
-	for _, p := range c.Ports {
-		if p < 1 || p > highest {
-			faults = append(faults, fmt.Errorf("Ports: found %d, allowed 1 to %d", p, highest))
-		}
-	}
-	return errors.Join(faults...)
+	Proc string // where proc is mounted; default /proc
 }
 
 // Collector samples the machine. It is for one goroutine at a time.
 type Collector struct {
-	config Config
-	proc   procfs.FS
+	proc procfs.FS
 }
 
 // New makes a Collector.
 func New(c Config) (*Collector, error) {
-	if err := c.Validate(); err != nil {
-		return nil, fmt.Errorf("host: %w", err)
-	}
 	if c.Proc == "" {
 		c.Proc = procfs.DefaultMountPoint
 	}
@@ -58,7 +36,7 @@ func New(c Config) (*Collector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("host: %w", err)
 	}
-	return &Collector{config: c, proc: fs}, nil
+	return &Collector{proc: fs}, nil
 }
 
 // Source is host.
@@ -67,7 +45,7 @@ func (c *Collector) Source() string { return Source }
 // Collect looks once. What can be read comes back beside the errors of what cannot.
 func (c *Collector) Collect(_ context.Context, clock observe.Clock) (observe.Batch, error) {
 	s := series{at: clock()}
-	err := errors.Join(c.stat(&s), c.load(&s), c.memory(&s), c.sockets(&s))
+	err := errors.Join(c.stat(&s), c.load(&s), c.memory(&s))
 	return observe.Batch{Series: s.samples}, err
 }
 
@@ -114,44 +92,6 @@ func (c *Collector) memory(s *series) error {
 		s.add("memory_available_bytes", float64(*m.MemAvailableBytes))
 	}
 	return nil
-}
-
-// sockets counts TCP sockets by state, all and those at the configured ports. An address family that the machine has not is none.
-func (c *Collector) sockets(s *series) error {
-	byState := map[string]float64{}
-	waiting := map[int]float64{}
-	var faults []error
-	for _, name := range []string{"tcp", "tcp6"} {
-		text, err := os.ReadFile(filepath.Join(c.config.Proc, "net", name))
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			faults = append(faults, fmt.Errorf("sockets: %w", err))
-			continue
-		}
-		for sock := range sockets.Sockets(text) {
-			c.count(sock, byState, waiting)
-		}
-	}
-	for state, n := range byState {
-		s.add("sockets{"+state+"}", n)
-	}
-	for port, n := range waiting {
-		s.add("accept_queue{"+strconv.Itoa(port)+"}", n)
-	}
-	return errors.Join(faults...)
-}
-
-func (c *Collector) count(sock sockets.Socket, byState map[string]float64, waiting map[int]float64) {
-	byState[sock.State.String()]++
-	if !slices.Contains(c.config.Ports, sock.LocalPort) {
-		return
-	}
-	byState[sock.State.String()+" "+strconv.Itoa(sock.LocalPort)]++
-	if sock.State == sockets.Listen {
-		waiting[sock.LocalPort] += float64(sock.Received)
-	}
 }
 
 // series gathers the samples of one look.
