@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/loadline-dev/loadline/internal/archive"
@@ -161,5 +162,25 @@ func lengths(l plan.Load) load.Phases {
 func cellRecord(expanded *plan.Plan, cell plan.Cell, started time.Time) record.Cell {
 	p := lengths(expanded.Load)
 	return record.Cell{Index: cell.Index, Setting: cell.Setting, Repeat: cell.Repeat, Load: cell.Load, Started: started,
-		Warmup: p.Warmup, Discard: p.Discard, Window: p.Window, Timeout: expanded.Target.Request.Timeout}
+		Warmup: p.Warmup, Discard: p.Discard, Window: p.Window, Timeout: expanded.Target.Request.Timeout, Slots: slotLimits(expanded, cell.Setting)}
+}
+
+// slotLimits is what the varied value named slots says, by the convention of docs/formats/plan.md: it bounds the pool that the observed
+// service shows. Several observed services leave it open whose pool is meant.
+func slotLimits(expanded *plan.Plan, setting record.Setting) []record.SlotLimit {
+	value, _ := setting.Value("slots")
+	slots, ok := value.(int64)
+	if !ok || slots < 1 {
+		return nil
+	}
+	var services []string
+	for _, o := range expanded.Observe {
+		if o.Prometheus != "" && !slices.Contains(services, o.Service) {
+			services = append(services, o.Service)
+		}
+	}
+	if len(services) != 1 {
+		return nil
+	}
+	return []record.SlotLimit{{Service: services[0], Slots: int(slots)}}
 }
