@@ -234,7 +234,7 @@ func isolationTooDear(_ scene, p namedPool) *Finding {
 func generatorBinding(s scene) []Finding {
 	g := s.r.Generator
 	busy := g.LoopCPURatio != nil && *g.LoopCPURatio >= saturatedLoop
-	if g.Valid && !busy {
+	if !busy && (g.Valid || waitedOnly(g)) {
 		return nil
 	}
 	f := Finding{Code: finding.GeneratorBinding, Severity: finding.Critical, Evidence: map[string]any{"cpu_ratio": g.CPURatio,
@@ -242,6 +242,12 @@ func generatorBinding(s scene) []Finding {
 	f.Text = "the load generator was at its own limit: these figures are its, not the service's"
 	f.Next = "less load, more cores, or several generators"
 	return []Finding{f}
+}
+
+// waitedOnly tells whether nothing but other programs on the same cores kept the generator from its work: then the cell is invalid, which
+// its caveat says, but the generator's own speed is not what binds.
+func waitedOnly(g Generator) bool {
+	return len(g.Why) == 1 && g.CPUWaitRatio != nil && *g.CPUWaitRatio > maxCPUWait
 }
 
 func cpuBinding(s scene) []Finding {

@@ -152,7 +152,7 @@ func TestBusyCPUsAreACaveatAndBindWhereNoPoolIsFull(t *testing.T) {
 	if !hasCaveat(r.Caveats, finding.CPUSaturated) || !hasFinding(r.Findings, finding.CPUBinding) {
 		t.Errorf("caveats %v, findings %v", r.Caveats, r.Findings)
 	}
-	c.Series[0].Value = 0.85
+	c.Series = hostBusy(0.85)
 	r = analysis.Of(run(c)).Cells[0]
 	if hasCaveat(r.Caveats, finding.CPUSaturated) || hasFinding(r.Findings, finding.CPUBinding) {
 		t.Errorf("at 85 %%: caveats %v, findings %v", r.Caveats, r.Findings)
@@ -346,5 +346,22 @@ func TestTheKneeLiesWhereThroughputStopsGrowing(t *testing.T) {
 	}
 	if k := rising(50, 100, 200, 400); k != nil {
 		t.Errorf("a knee from four loads: %+v", k)
+	}
+}
+
+func TestAGeneratorThatOnlyWaitedForACPUIsInvalidButDoesNotBind(t *testing.T) {
+	c := steadyCell(closed(10), class(record.Success, 500, 20*ms))
+	for i := range c.Intervals {
+		c.Intervals[i].Generator.RunQueueWait = (c.Intervals[i].End - c.Intervals[i].Start) / 4
+	}
+	r := analysis.Of(run(c)).Cells[0]
+	if r.Generator.Valid || !hasCaveat(r.Caveats, finding.GeneratorLimit) || hasFinding(r.Findings, finding.GeneratorBinding) {
+		t.Errorf("generator %+v, caveats %v, findings %v", r.Generator, r.Caveats, r.Findings)
+	}
+	for i := range c.Intervals {
+		c.Intervals[i].Generator.LoopCPU = []time.Duration{c.Intervals[i].End - c.Intervals[i].Start}
+	}
+	if r := analysis.Of(run(c)).Cells[0]; !hasFinding(r.Findings, finding.GeneratorBinding) {
+		t.Errorf("a busy loop does not bind: generator %+v, findings %v", r.Generator, r.Findings)
 	}
 }
