@@ -385,7 +385,7 @@ func TestAClosedCommandRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCommand(t, command.Config[int]{})
 		go func() {
-			_, _ = c.Do(context.Background(), func(context.Context) (int, error) { time.Sleep(time.Hour); return 1, nil })
+			_, _ = c.Do(context.Background(), func(context.Context) (int, error) { time.Sleep(5 * time.Second); return 1, nil })
 		}()
 		time.Sleep(2 * time.Second)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -19,6 +19,7 @@ type call struct {
 	inner    context.Context // the function's
 	breaker  breaker.Permit
 	permit   bulkhead.Permit
+	marked   bool // it was counted before it returned
 }
 
 // Do calls fn under the command's isolation and returns what it returned, or what the fallback did. The error is fn's own where that is the
@@ -125,8 +126,8 @@ func (k *call) withdraw(ctx context.Context, who int, err error) (Outcome, error
 	c, s := k.c, k.slot
 	k.slot = nil
 	if !s.release(k.word) {
-		c.watch.returned(s, false)
-		return Timeout, c.errTimeout
+		outcome := c.watch.returned(s, false)
+		return outcome, c.markedError(ctx, outcome)
 	}
 	s.settle(k.word)
 	outcome := Rejected
@@ -169,15 +170,28 @@ func (k *call) end(ctx context.Context, err error) (Outcome, error) {
 		c.meters.ended(outcome, err)
 		s.settle(k.word)
 	} else {
-		outcome = Timeout
+		k.marked = true
 		overran(k.inner)
-		c.watch.returned(s, err == nil)
+		outcome = c.watch.returned(s, err == nil)
+		err = c.markedError(ctx, outcome)
 	}
 	c.meters.executed(outcome, k.start-k.began, now-k.start)
 	if outcome == Timeout {
 		return outcome, c.errTimeout
 	}
 	return outcome, err
+}
+
+// markedError is the error of a call that was counted before its function returned.
+func (c *Control) markedError(ctx context.Context, outcome Outcome) error {
+	switch outcome {
+	case Cancelled:
+		return ctx.Err()
+	case Rejected:
+		return c.errQueued
+	default:
+		return c.errTimeout
+	}
 }
 
 // judge asks what an error means. Nothing else than what Classify may say is taken for an answer.

@@ -37,7 +37,8 @@ type slot struct {
 	plain   plainContext
 	fresh   []callContext // contexts not yet handed out; the holder's
 	onPool  []workerContext
-	_       [128 - 6*8 - 2*24]byte
+	marked  Outcome // as what a call was counted that is over time or left; the watch's lock guards it
+	_       [128 - 6*8 - 2*24 - 8]byte
 }
 
 func free(word uint64) bool { return word <= serialMask }

@@ -151,6 +151,7 @@ func (w *watch) markLocked(s *slot, word uint64, outcome Outcome) (breaker.Permi
 		return breaker.Permit{}, false
 	}
 	c := w.owner
+	s.marked = outcome
 	c.meters.outcomes[outcome].Add(1)
 	if outcome == Rejected {
 		c.meters.refusals[byPool].Add(1)
@@ -163,16 +164,32 @@ func (w *watch) markLocked(s *slot, word uint64, outcome Outcome) (breaker.Permi
 	return c.breaker.PermitOf(breaker.Ticket(s.ticket.Load()), start), true
 }
 
-// returned gives back the slot of a call that was marked; late says that it came back with success.
-func (w *watch) returned(s *slot, late bool) {
+// reason is why the caller of a marked call need not wait any longer.
+func (w *watch) reason(s *slot) error {
 	w.mu.Lock()
-	if late {
+	defer w.mu.Unlock()
+	switch s.marked {
+	case Rejected:
+		return w.owner.errQueued
+	case Cancelled:
+		return errLeft
+	default:
+		return w.owner.errTimeout
+	}
+}
+
+// returned gives back the slot of a call that was marked, and tells as what it was counted; late says that it came back with success.
+func (w *watch) returned(s *slot, late bool) Outcome {
+	w.mu.Lock()
+	outcome := s.marked
+	if late && outcome == Timeout {
 		w.owner.meters.late.Add(1)
 	}
 	word := s.word.Load()
 	s.word.Store(word & serialMask)
 	w.mu.Unlock()
 	s.settle(word &^ overtime)
+	return outcome
 }
 
 // cancel ends what a function asked for because its caller's context has ended.

@@ -46,7 +46,7 @@ func (c *Command[T]) onWorker(ctx context.Context, g *gear, fn func(context.Cont
 	outcome, err := e.send(ctx, e)
 	if e.early == nil {
 		value = e.value
-		if outcome != Timeout { // else the watch may still look at it
+		if !e.marked { // else the watch may still look at it
 			e.clear()
 			c.errands.Put(e)
 		}
@@ -89,7 +89,7 @@ func (p *passage) Settle(early error) {
 
 // send brings the call to the pool and waits for what becomes of it.
 func (p *passage) send(ctx context.Context, r pool.Runner) (Outcome, error) {
-	p.early, p.limit = nil, 0
+	p.early, p.limit, p.marked = nil, 0, false
 	if outcome, err := p.begin(ctx, p.g, p.g.queued); err != nil {
 		return outcome, err
 	}
@@ -105,7 +105,7 @@ func (p *passage) send(ctx context.Context, r pool.Runner) (Outcome, error) {
 		return p.refused(ctx, err)
 	}
 	if s.word.Load()&(overtime|serialMask) == overtime|serial { // marked when there was no task yet to abandon
-		p.abandon(s, p.c.errTimeout)
+		p.abandon(s, p.c.watch.reason(s))
 	}
 	p.wait(ctx, s, serial)
 	p.task.Waited()
@@ -175,7 +175,9 @@ func (p *passage) arrive(worker context.Context) bool {
 	now := p.c.clock.Now()
 	p.start = max(now, p.began+1) // a wait that a coarse clock cannot see is a wait
 	if !p.inTime(now) {
-		p.c.watch.returned(p.slot, false)
+		p.marked = true
+		p.outcome = p.c.watch.returned(p.slot, false)
+		p.err = p.c.markedError(p.parent, p.outcome)
 		return false
 	}
 	p.inner = p.slot.contextOnWorker(p.parent, worker, p.word)
