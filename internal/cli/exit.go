@@ -8,7 +8,7 @@ import (
 // Code is an exit code; docs/exit-codes.md lists them for users.
 type Code int
 
-// The exit codes. Where several apply, the one named first in priority wins.
+// The exit codes. Where several apply to a run, the first of 7, 1, 4, 6, 5, 0 is given.
 const (
 	Done        Code = 0 // done, and where an SLO was given it holds
 	Internal    Code = 1 // a fault of Loadline's own
@@ -20,21 +20,6 @@ const (
 	Interrupted Code = 7 // ended by the user; results so far are kept and marked partial
 	BadArchive  Code = 8 // the archive cannot be read, or is newer than the program
 )
-
-// priority orders codes where several apply to one run.
-var priority = []Code{Usage, Invalid, BadArchive, Interrupted, Internal, Unreachable, NoEvidence, Missed}
-
-// worst is the code that wins among several.
-func worst(codes ...Code) Code {
-	for _, p := range priority {
-		for _, c := range codes {
-			if c == p {
-				return p
-			}
-		}
-	}
-	return Done
-}
 
 // fault is an error with its exit code and advice for the user.
 type fault struct {

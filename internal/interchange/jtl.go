@@ -216,7 +216,6 @@ type jtlCSV struct {
 	width   int
 	index   map[string]int
 	layout  string // of formatted stamps; empty for epoch ms
-	stamp   func([]byte) (int64, bool)
 	columns struct{ stamp, elapsed, label, code, message, thread, success, users, count, host int }
 }
 
