@@ -106,6 +106,10 @@ func (r *Response) connection(value []byte) {
 
 // headersEnd decides how the body is framed, in the order of RFC 9112, section 6.3.
 func (r *Response) headersEnd() error {
+	if r.coded && !r.minor {
+		// HTTP/1.0 knows no codings: whoever put the header there did not frame the body by it (RFC 9112, section 6.1).
+		r.coded, r.chunked, r.close = false, false, true
+	}
 	switch {
 	case r.status >= 100 && r.status < 200 && r.status != 101:
 		r.restart()
