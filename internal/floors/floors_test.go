@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -243,4 +244,29 @@ func matches(pattern, rel string) bool {
 		return pattern == rel
 	}
 	return rel == tree || strings.HasPrefix(rel, tree+"/")
+}
+
+func TestEveryDirectDependencyIsExplained(t *testing.T) {
+	mod, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	explained, err := os.ReadFile(filepath.Join("..", "..", "docs", "dependencies.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for line := range strings.Lines(string(mod)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || !strings.HasPrefix(fields[1], "v") || strings.Contains(line, "// indirect") || fields[0] == "module" {
+			continue
+		}
+		found++
+		if !strings.Contains(string(explained), fields[0]) {
+			t.Errorf("%s has no line in docs/dependencies.md: why it is here, what else was considered, how to leave it", fields[0])
+		}
+	}
+	if found == 0 {
+		t.Error("go.mod names no direct dependency")
+	}
 }
