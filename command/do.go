@@ -196,6 +196,9 @@ func (c *Control) markedError(ctx context.Context, outcome Outcome) error {
 
 // judge asks what an error means. Nothing else than what Classify may say is taken for an answer.
 func (c *Control) judge(ctx context.Context, err error) Outcome {
+	if err == errAborted {
+		return Failure
+	}
 	switch outcome := c.classify(ctx, err); outcome {
 	case Success, BadRequest, Cancelled:
 		return outcome

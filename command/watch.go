@@ -116,7 +116,7 @@ func (w *watch) expire(s *slot, word uint64, now time.Duration) {
 		p = nil // an earlier call's
 	}
 	outcome, why := Timeout, c.errTimeout
-	if p != nil && p.limit == word {
+	if p != nil && p.limit.Load() == word {
 		outcome, why = Rejected, c.errQueued
 	}
 	permit, marked := w.markLocked(s, word, outcome)

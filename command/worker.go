@@ -20,7 +20,7 @@ type passage struct {
 	of     atomic.Pointer[slot]
 	serial atomic.Uint64
 
-	limit uint64 // the word while Settings.MaxWait bounds the wait, else 0
+	limit atomic.Uint64 // the word while Settings.MaxWait bounds the wait, else 0
 
 	told    chan struct{} // of one place: the caller may go on
 	early   error         // why he may although the function has not returned; written before told, as all below
@@ -77,7 +77,7 @@ func (e *errand[T]) Execute(worker context.Context) error {
 // crash is end for a function that panicked or ended its goroutine, which the pool makes an error of; it does nothing after end.
 func (p *passage) crash() {
 	if p.slot != nil {
-		p.end(context.Background(), errAborted)
+		p.outcome, p.err = p.end(p.parent, errAborted)
 	}
 }
 
@@ -89,14 +89,16 @@ func (p *passage) Settle(early error) {
 
 // send brings the call to the pool and waits for what becomes of it.
 func (p *passage) send(ctx context.Context, r pool.Runner) (Outcome, error) {
-	p.early, p.limit, p.marked = nil, 0, false
+	p.early, p.marked = nil, false
 	if outcome, err := p.begin(ctx, p.g, p.g.queued); err != nil {
 		return outcome, err
 	}
 	s, serial := p.slot, p.word&serialMask
+	limit := uint64(0)
 	if p.g.waits {
-		p.limit = p.word
+		limit = p.word
 	}
+	p.limit.Store(limit)
 	p.task.Prepare(p.g.pool, r)
 	p.serial.Store(serial)
 	p.of.Store(s)
@@ -154,7 +156,10 @@ func (p *passage) result(ctx context.Context, s *slot, serial uint64) (Outcome, 
 	case early == errLeft:
 		return Cancelled, ctx.Err()
 	case errors.As(early, &panicked), errors.Is(early, pool.ErrGoexit):
-		return Failure, early
+		if p.outcome == Failure {
+			return Failure, early
+		}
+		return p.outcome, p.err // it was over time, or its caller about to leave
 	case errors.Is(early, pool.ErrRunBudget): // the pool's own, and earlier than ours
 		c.watch.leave(s, serial, Timeout)
 		return Timeout, c.errTimeout
