@@ -64,15 +64,19 @@ const (
 func (c Config) Validate() error {
 	var faults []error
 	if c.Replicas < 0 || c.Replicas > maxReplicas {
-		faults = append(faults, fmt.Errorf("Replicas: %d: allowed 1 to %d, or 0 for 1", c.Replicas, maxReplicas))
+		faults = append(faults, outside("Replicas", c.Replicas, maxReplicas, 1))
 	}
 	if c.History < 0 || c.History > maxHistory {
-		faults = append(faults, fmt.Errorf("History: %d: allowed 1 to %d, or 0 for %d", c.History, maxHistory, defaultHistory))
+		faults = append(faults, outside("History", c.History, maxHistory, defaultHistory))
 	}
 	for name, d := range c.Downstreams {
 		faults = append(faults, d.validate("Downstreams."+name))
 	}
 	return errors.Join(faults...)
+}
+
+func outside(field string, found, highest, otherwise int) error {
+	return fmt.Errorf("%s: %d: allowed 1 to %d, or 0 for %d", field, found, highest, otherwise)
 }
 
 // Registry keeps members by kind and name. It is safe for concurrent use and must be made by New; it owns no goroutine (Run is the

@@ -146,11 +146,11 @@ func handoffIgnoresThreshold(p limits.Pool) []Finding {
 }
 
 func thresholdRefusesAll(p limits.Pool) []Finding {
-	if p.Hystrix == nil || !p.Threshold.Known || p.Threshold.Value > 0 || p.Queue.Value <= 0 {
+	if !p.Threshold.Known || p.Threshold.Value > 0 || p.Queue.Value == 0 {
 		return nil
 	}
 	return []Finding{report(ThresholdRefusesAll, finding.Critical,
-		fmt.Sprintf("pool %s: threshold 0 with a queue of %d refuses every task: a task is admitted while queue depth < threshold, and 0 < 0 is false", p.Name, p.Queue.Value),
+		fmt.Sprintf("pool %s: threshold 0 with a queue of %s refuses every task: a task is admitted while queue depth < threshold, and 0 < 0 is false", p.Name, countOf(p.Queue.Value)),
 		"threshold >= 1, or maxQueueSize -1 for a hand-off", figures{"threshold": 0, "queue": p.Queue.Value}, p.Threshold.At, p.Queue.At)}
 }
 

@@ -1,13 +1,15 @@
 package settings
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"regexp"
+	"strconv"
 	"strings"
 
-	yaml "github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/loadline-dev/loadline/internal/parse/limits"
 )
@@ -23,125 +25,114 @@ const (
 func flatten(text []byte, file string) (out []limits.Property, err error) {
 	defer func() {
 		if r := recover(); r != nil { // The parser is not ours; whatever it meets must not end the program.
-			err = limits.Fault{Kind: limits.Invalid, At: limits.At{Key: "document", File: file}, Text: fmt.Sprintf("not YAML: %v", r), Next: "check the syntax"}
+			err = syntaxFault(fmt.Errorf("%v", r), file)
 		}
 	}()
-	parsed, err := parser.ParseBytes(text, 0)
-	if err != nil {
-		return nil, syntaxFault(err, file)
-	}
-	f := flattener{file: file, anchors: map[string]ast.Node{}}
-	for _, doc := range parsed.Docs {
-		if doc.Body != nil {
-			f.node("", doc.Body, 0)
+	f := flattener{file: file}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		var doc yaml.Node
+		switch err := decoder.Decode(&doc); {
+		case errors.Is(err, io.EOF):
+			return f.out, nil
+		case err != nil:
+			return nil, syntaxFault(err, file)
+		}
+		f.node("", &doc, 0)
+		if f.fault != nil {
+			return nil, *f.fault
 		}
 	}
-	if f.fault != nil {
-		return nil, *f.fault
-	}
-	return f.out, nil
 }
+
+var atLine = regexp.MustCompile(`line (\d+): `)
 
 func syntaxFault(err error, file string) limits.Fault {
 	at := limits.At{Key: "document", File: file}
-	var syntax yaml.Error
-	message := err.Error()
-	if errors.As(err, &syntax) {
-		message = syntax.GetMessage()
-		if tk := syntax.GetToken(); tk != nil && tk.Position != nil {
-			at.Line = tk.Position.Line
-		}
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	if m := atLine.FindStringSubmatch(message); m != nil {
+		at.Line, _ = strconv.Atoi(m[1]) // Digits by the expression; one too long is as good as none.
+		message = strings.Replace(message, m[0], "", 1)
 	}
 	return limits.Fault{Kind: limits.Invalid, At: at, Text: "not YAML: " + message, Next: "check the indentation and the quotes there"}
 }
 
 type flattener struct {
-	file    string
-	anchors map[string]ast.Node
-	nodes   int
-	out     []limits.Property
-	fault   *limits.Fault
+	file  string
+	nodes int
+	out   []limits.Property
+	fault *limits.Fault
 }
 
-func (f *flattener) node(key string, n ast.Node, depth int) {
+func (f *flattener) fail(key string, n *yaml.Node, text, next string) {
+	if f.fault == nil {
+		f.fault = &limits.Fault{Kind: limits.Invalid, At: f.at(key, n), Text: text, Next: next}
+	}
+}
+
+func (f *flattener) at(key string, n *yaml.Node) limits.At {
+	return limits.At{Key: key, File: f.file, Line: n.Line}
+}
+
+func (f *flattener) node(key string, n *yaml.Node, depth int) {
 	if f.fault != nil || n == nil {
 		return
 	}
 	f.nodes++
 	if depth > maxDepth || f.nodes > maxNodes {
-		f.fault = &limits.Fault{Kind: limits.Invalid, At: f.at(key, n), Text: "too deep or too large",
-			Next: fmt.Sprintf("at most %d levels and %d values are read", maxDepth, maxNodes)}
+		f.fail(key, n, "too deep or too large", fmt.Sprintf("at most %d levels and %d values are read", maxDepth, maxNodes))
 		return
 	}
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		for _, v := range n.Values {
-			f.pair(key, v, depth)
+	switch n.Kind {
+	case yaml.DocumentNode:
+		for _, c := range n.Content {
+			f.node(key, c, depth)
 		}
-	case *ast.MappingValueNode:
-		f.pair(key, n, depth)
-	case *ast.SequenceNode:
-		for i, v := range n.Values {
-			f.node(fmt.Sprintf("%s[%d]", key, i), v, depth+1)
+	case yaml.MappingNode:
+		f.mapping(key, n, depth)
+	case yaml.SequenceNode:
+		for i, c := range n.Content {
+			f.node(fmt.Sprintf("%s[%d]", key, i), c, depth+1)
 		}
-	case *ast.AnchorNode:
-		f.anchors[nameOf(n.Name)] = n.Value
-		f.node(key, n.Value, depth+1)
-	case *ast.AliasNode:
-		f.node(key, f.anchors[nameOf(n.Value)], depth+1)
-	case *ast.TagNode:
-		f.node(key, n.Value, depth+1)
-	default:
-		f.scalar(key, n)
+	case yaml.AliasNode:
+		f.node(key, n.Alias, depth+1)
+	case yaml.ScalarNode:
+		value := strings.TrimSpace(n.Value)
+		if n.Tag == "!!null" {
+			value = ""
+		}
+		f.out = append(f.out, limits.Property{Value: value, At: f.at(key, n)})
 	}
 }
 
-func (f *flattener) pair(key string, v *ast.MappingValueNode, depth int) {
-	if v.Key == nil {
-		return
+func (f *flattener) mapping(key string, n *yaml.Node, depth int) {
+	seen := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := n.Content[i], n.Content[i+1]
+		if k.Kind != yaml.ScalarNode {
+			f.fail(key, k, "a key that is not plain text", "write the key as text")
+			return
+		}
+		if k.Tag == "!!merge" {
+			f.node(key, v, depth+1)
+			continue
+		}
+		name := plainKey(k.Value)
+		if line, twice := seen[name]; twice {
+			f.fail(key+"."+name, k, fmt.Sprintf("the key stands twice, on line %d too", line), "keep one of the two")
+			return
+		}
+		seen[name] = k.Line
+		if key != "" {
+			name = key + "." + name
+		}
+		f.node(name, v, depth+1)
 	}
-	if v.Key.Type() == ast.MergeKeyType {
-		f.node(key, v.Value, depth+1)
-		return
-	}
-	name := nameOf(v.Key)
-	if key != "" && !strings.HasPrefix(name, "[") {
-		name = "." + name
-	}
-	f.node(key+name, v.Value, depth+1)
 }
 
-func (f *flattener) scalar(key string, n ast.Node) {
-	value := ""
-	switch n := n.(type) {
-	case *ast.NullNode:
-	case *ast.LiteralNode:
-		value = n.Value.Value
-	case *ast.StringNode:
-		value = n.Value
-	default:
-		value = nameOf(n)
-	}
-	f.out = append(f.out, limits.Property{Value: strings.TrimSpace(value), At: f.at(key, n)})
-}
-
-func (f *flattener) at(key string, n ast.Node) limits.At {
-	at := limits.At{Key: key, File: f.file}
-	if tk := n.GetToken(); tk != nil && tk.Position != nil {
-		at.Line = tk.Position.Line
-	}
-	return at
-}
-
-// nameOf is a scalar's text without quotes, as a key, an anchor's name or a number is read. «[a.b]» is Spring's way to write a key
-// with dots.
-func nameOf(n ast.Node) string {
-	tk := n.GetToken()
-	if tk == nil {
-		return ""
-	}
-	name := tk.Value
-	if inner, ok := strings.CutPrefix(name, "["); ok && strings.HasSuffix(inner, "]") && strings.Contains(inner, ".") {
+// plainKey takes «[a.b]», Spring's way to write a key with dots, for a.b.
+func plainKey(name string) string {
+	if inner, ok := strings.CutPrefix(name, "["); ok && strings.HasSuffix(inner, "]") {
 		return strings.TrimSuffix(inner, "]")
 	}
 	return name

@@ -13,19 +13,20 @@ import (
 // sections are the top-level keys of Loadline's own settings document, with the keys of one entry. Keys that only the running library
 // needs are known and otherwise left alone.
 var sections = map[string][]string{
-	"pools": {"core", "max", "queue", "unbounded", "threshold", "growth", "keep_alive", "core_timeout", "policy", "block_for", "queue_budget", "run_budget",
-		"os_threads", "prestart", "service_time", "rate_per_sec", "timeout", "downstream"},
-	"bulkheads":   {"permits", "max_waiting", "max_wait", "downstream"},
-	"breakers":    breakerKeys,
-	"commands":    {"isolation", "max_concurrent", "max_wait", "timeout", "timeout_from", "no_timeout", "fallback_max", "no_fallback", "pool", "bulkhead", "breaker", "service_time", "rate_per_sec", "downstream"},
+	"pools": {"core", "max", "queue", "threshold", "keep_alive", "core_timeout", "growth", "policy", "block_for", "queue_budget", "run_budget",
+		"service_time", "rate_per_sec", "caller_timeout", "downstream"},
+	"bulkheads": {"permits", "max_waiting", "max_wait", "service_time", "rate_per_sec", "caller_timeout", "downstream"},
+	"breakers":  breakerKeys,
+	"commands": {"isolation", "max_concurrent", "max_wait", "timeout", "timeout_from", "no_timeout", "fallback_max", "no_fallback", "breaker", "pool",
+		"bulkhead", "service_time", "rate_per_sec", "downstream"},
 	"downstreams": {"limit", "replicas", "hosts"},
 }
 
 var breakerKeys = []string{"window", "window_length", "window_buckets", "window_calls", "min_volume", "failure_ratio", "slow_after", "slow_ratio",
-	"sleep_window", "probes", "probe_expiry", "count_rejections", "mode", "force", "rate_per_sec"}
+	"sleep_window", "probes", "probe_expiry", "count_rejections", "mode", "force", "rate_per_sec", "caller_timeout"}
 
 // topLevel are the other top-level keys.
-var topLevel = []string{"schema", "version", "replicas", "tiers", "schedule", "pool"}
+var topLevel = []string{"schema", "replicas", "tiers", "schedule", "timezone", "pool"}
 
 // own tells Loadline's document from others by its sections.
 func own(props []limits.Property) bool {
@@ -163,13 +164,10 @@ func (d *document) pool(prefix, name string, base limits.Pool) limits.Pool {
 		p.Max = p.Core
 	}
 	p.Queue = d.queue(prefix).Or(p.Queue)
-	p.Threshold = d.s.int(prefix + "threshold").Or(p.Threshold)
-	if p.Threshold.Known && p.Threshold.Value == 0 {
-		p.Threshold = limits.Of[int]{} // 0 means none here, unlike Hystrix.
-	}
+	p.Threshold = d.threshold(prefix).Or(p.Threshold)
 	p.KeepAlive, p.CoreTimeout = d.s.duration(time.Millisecond, prefix+"keep_alive").Or(p.KeepAlive), d.s.bool(prefix+"core_timeout").Or(p.CoreTimeout)
 	p.ServiceTime, p.RatePerSec = d.s.duration(time.Millisecond, prefix+"service_time").Or(p.ServiceTime), d.s.float(prefix+"rate_per_sec").Or(p.RatePerSec)
-	p.Timeout, p.Downstream = d.s.duration(time.Millisecond, prefix+"timeout").Or(p.Timeout), d.s.text(prefix+"downstream").Or(p.Downstream)
+	p.Timeout, p.Downstream = d.s.duration(time.Millisecond, prefix+"caller_timeout").Or(p.Timeout), d.s.text(prefix+"downstream").Or(p.Downstream)
 	if growth := d.s.text(prefix + "growth"); growth.Known {
 		p.Growth = limits.QueueFirst
 		if growth.Value == "workers-first" {
@@ -183,9 +181,6 @@ func (d *document) pool(prefix, name string, base limits.Pool) limits.Pool {
 
 // queue is a capacity, or unbounded when that is asked for by name.
 func (d *document) queue(prefix string) limits.Of[int] {
-	if u := d.s.bool(prefix + "unbounded"); u.Value {
-		return limits.Written(limits.Unbounded, u.At)
-	}
 	p, ok := d.s.find(prefix + "queue")
 	return of(d.s, p, ok, func(v string) (int, error) {
 		if v == "unbounded" {
@@ -199,15 +194,35 @@ func (d *document) queue(prefix string) limits.Of[int] {
 	}, "a number of tasks from 0 (hand-off) on, or unbounded")
 }
 
+// threshold is a depth, or refuse-all; 0 means none here, unlike in Hystrix.
+func (d *document) threshold(prefix string) limits.Of[int] {
+	p, ok := d.s.find(prefix + "threshold")
+	out := of(d.s, p, ok, func(v string) (int, error) {
+		if v == "refuse-all" {
+			return 0, nil
+		}
+		n, err := parseCount(v)
+		if err == nil && n < 0 {
+			return 0, strconv.ErrRange
+		}
+		return n, err
+	}, "a depth from 1 on, 0 for none, or refuse-all")
+	if p.Value != "refuse-all" && out.Value == 0 {
+		return limits.Of[int]{}
+	}
+	return out
+}
+
 func (d *document) bulkhead(name string) limits.Bulkhead {
 	prefix := "bulkheads." + name + "."
 	return limits.Bulkhead{Name: name, At: limits.At{Key: "bulkheads." + name}, Permits: d.s.int(prefix + "permits"),
-		Wait: d.s.duration(time.Millisecond, prefix+"max_wait"), Downstream: d.s.text(prefix + "downstream")}
+		Wait: d.s.duration(time.Millisecond, prefix+"max_wait"), Timeout: d.s.duration(time.Millisecond, prefix+"caller_timeout"), Downstream: d.s.text(prefix + "downstream")}
 }
 
 func (d *document) breaker(prefix, name string) limits.Breaker {
 	b := limits.Breaker{Name: name, At: limits.At{Key: strings.TrimSuffix(prefix, ".")}, RatePerSec: d.s.float(prefix + "rate_per_sec"),
-		Volume: d.s.int(prefix + "min_volume").Or(limits.Default(20, prefix+"min_volume")), Probes: d.s.int(prefix + "probes"),
+		Timeout: d.s.duration(time.Millisecond, prefix+"caller_timeout"),
+		Volume:  d.s.int(prefix + "min_volume").Or(limits.Default(20, prefix+"min_volume")), Probes: d.s.int(prefix + "probes"),
 		Sleep: d.s.duration(time.Millisecond, prefix+"sleep_window"), SlowCall: d.s.duration(time.Millisecond, prefix+"slow_after")}
 	if ratio := d.s.float(prefix + "failure_ratio"); ratio.Known {
 		b.FailurePercent = limits.Written(100*ratio.Value, ratio.At)

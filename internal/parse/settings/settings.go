@@ -108,3 +108,16 @@ func resolved(s *source) []limits.Property {
 	}
 	return out
 }
+
+// Lines tells on which line each key of a file stands, keys joined by dots as in findings. Of a key written twice it is the later one.
+func Lines(f File) (map[string]int, error) {
+	props, _, err := flat(f)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]int, len(props))
+	for _, p := range props {
+		out[p.At.Key] = p.At.Line
+	}
+	return out, nil
+}

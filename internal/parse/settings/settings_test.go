@@ -268,7 +268,7 @@ func TestConnectionsTimesReplicasAreHeldAgainstADeclaredLimit(t *testing.T) {
 }
 
 func TestAPlainPoolIsChecked(t *testing.T) {
-	text := "pool:\n  core: 10\n  max: 50\n  queue: 200\n  service_time: 18ms\n  timeout: 100ms\n"
+	text := "pool:\n  core: 10\n  max: 50\n  queue: 200\n  service_time: 18ms\n  caller_timeout: 100ms\n"
 	wantFinding(t, text, finding.MaxUnreachable, 4, "= 360 ms by then")
 	wantFinding(t, "pool:\n  core: 10\n  queu: 200\n", lint.InvalidValue, 3, "did you mean queue?")
 	wantFinding(t, "pool:\n  core: ten\n", lint.InvalidValue, 2, `found "ten"`)
@@ -316,7 +316,7 @@ func TestABrokenFileNamesItsLine(t *testing.T) {
 
 func TestAliasesOfAliasesAreBounded(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("a0: &a0 {x: 1, y: 2}\n")
+	b.WriteString("aAa: &aAa {x: 1, y: 2}\n")
 	for i := 1; i < 40; i++ {
 		b.WriteString(strings.ReplaceAll(strings.ReplaceAll("aN: &aN {x: *aM, y: *aM}\n", "N", itoa(i)), "M", itoa(i-1)))
 	}
