@@ -7,7 +7,7 @@ func (p *Pool) runOnCallerUnlock(e *entry) {
 	p.counts.callerRuns++
 	began := e.at
 	p.beginLocked(e, began)
-	p.unlock(&effects{})
+	p.unlockBoth(&effects{})
 	end := ending{exited, ErrGoexit}
 	defer func() {
 		p.mu.Lock()

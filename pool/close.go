@@ -9,9 +9,9 @@ func (p *Pool) Close() error { return p.Shutdown(context.Background()) }
 // Shutdown is Close with a limit: when ctx ends first, it returns the cause, and the pool goes on to drain.
 func (p *Pool) Shutdown(ctx context.Context) error {
 	var fx effects
-	p.mu.Lock()
+	p.lockBoth()
 	p.closeLocked(&fx)
-	p.unlock(&fx)
+	p.unlockBoth(&fx)
 	select {
 	case <-p.done:
 		return nil
@@ -24,18 +24,18 @@ func (p *Pool) Shutdown(ctx context.Context) error {
 // returns how many it dropped, without waiting. Shutdown or Done wait.
 func (p *Pool) ShutdownNow() int {
 	var fx effects
-	p.mu.Lock()
+	p.lockBoth()
 	p.closeLocked(&fx)
 	dropped := 0
-	for p.queue.peek() != nil {
-		p.evictLocked(&fx)
+	for p.peekBoth() != nil {
+		p.evictBoth(&fx)
 		dropped++
 	}
 	for j := p.runs.first; j != nil; j = j.next {
 		task := j.task
 		fx.rare(func() { task.end(ErrClosed) })
 	}
-	p.unlock(&fx)
+	p.unlockBoth(&fx)
 	p.cancelBase(ErrClosed)
 	return dropped
 }
@@ -69,7 +69,7 @@ func (p *Pool) drainLocked(fx *effects) {
 // leave notes that a goroutine that worked for the pool has told everybody and ends.
 func (p *Pool) leave() {
 	var fx effects
-	p.mu.Lock()
+	p.lockBoth()
 	p.alive--
-	p.unlock(&fx)
+	p.unlockBoth(&fx)
 }

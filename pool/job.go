@@ -181,30 +181,28 @@ func (o *ended) tell() {
 // the job is over already, or about to be told so.
 func (p *Pool) abandon(j *job, err error) bool {
 	var fx effects
-	p.mu.Lock()
+	p.lockBoth()
 	was := j.state
 	switch was {
 	case jobQueued:
-		p.leaveQueueLocked(j, &fx)
+		p.leaveQueueBoth(j, &fx)
 	case jobRunning:
 		p.abandonLocked(j)
-	default:
-		p.mu.Unlock()
-		return false
 	}
-	p.unlock(&fx)
+	p.unlockBoth(&fx)
 	if was == jobRunning {
 		p.tellAbandoned(j, err)
 	}
-	return true
+	return was == jobQueued || was == jobRunning
 }
 
-func (p *Pool) leaveQueueLocked(j *job, fx *effects) {
+func (p *Pool) leaveQueueBoth(j *job, fx *effects) {
 	j.state = jobLeft
 	p.counts.cancelled++
 	p.machine.Cancel()
-	p.queue.bury()
-	p.admitLocked(p.clock.Now(), fx)
+	p.left++
+	p.buryBoth()
+	p.admitBoth(p.clock.Now(), fx)
 }
 
 func (p *Pool) abandonLocked(j *job) {

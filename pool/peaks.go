@@ -32,6 +32,9 @@ func (p *peaks) note(now time.Duration, active, waiting int) {
 	}
 }
 
+// mark is the largest waiting of the current slot.
+func (p *peaks) mark() int { return p.slots[p.current].waiting }
+
 func (p *peaks) turn(now time.Duration) {
 	for steps := 0; now >= p.end && steps < peakSlots; steps++ {
 		p.current = (p.current + 1) % peakSlots

@@ -32,7 +32,10 @@ type Pool struct {
 	fast [fastKinds]atomic.Uint64 // tasks that met a fullMark, by its kind
 	_    [64]byte
 
-	mu sync.Mutex // guards everything below, and the states of jobs and waiters
+	in inbox
+	_  [64]byte
+
+	mu lock // guards everything below, and the states of jobs and waiters
 	state
 }
 
@@ -41,7 +44,11 @@ type state struct {
 	machine   policy.Pool
 	settings  Settings
 	version   uint64
-	queue     fifo
+	queue     fifo      // what workers took over from the inbox: the older tasks
+	dead      int       // entries in both queues that died in place
+	left      int       // tasks that were in flight and are no longer
+	limit     int       // as told to the inbox
+	armed     bool      // the inbox was told to wake a worker, or somebody is about to do so
 	idle      []*worker // parked, longest first
 	searching int       // workers woken or started for the queue that have not taken the lock since
 	blocked   waitList
@@ -88,13 +95,13 @@ func New(config Config) (*Pool, error) {
 	p.background = &plainContext{context.Background(), p}
 	p.settings, p.version = config.Settings.WithDefaults(), 1
 	p.machine = policy.MakePool(p.settings.rules())
-	p.mu.Lock()
+	p.lockBoth()
 	var fx effects
 	for config.Prestart && p.machine.Prestart() {
 		p.searching++
 		fx.rare(p.spawnLocked(entry{}))
 	}
-	p.unlock(&fx)
+	p.unlockBoth(&fx)
 	return p, nil
 }
 
@@ -127,55 +134,57 @@ func (p *Pool) Apply(settings Settings) error {
 	}
 	settings = settings.WithDefaults()
 	var fx effects
-	p.mu.Lock()
+	p.lockBoth()
 	before := p.settings
 	if before == settings {
-		p.mu.Unlock()
+		p.unlockBoth(&fx)
 		return nil
 	}
 	p.settings = settings
 	p.version++
 	change := Change{Pool: p.name, Before: before, After: settings, Version: p.version}
 	p.machine.Apply(settings.rules())
-	p.followLocked(&fx)
-	p.unlock(&fx)
+	p.followBoth(&fx)
+	p.unlockBoth(&fx)
 	if p.hooks.OnApply != nil {
 		p.hooks.OnApply(change)
 	}
 	return nil
 }
 
-// followLocked does what new settings ask for.
-func (p *Pool) followLocked(fx *effects) {
+// followBoth does what new settings ask for.
+func (p *Pool) followBoth(fx *effects) {
 	for len(p.idle) > 0 && p.machine.Surplus() {
 		fx.rare(p.dismissLocked())
 	}
 	now := p.clock.Exact()
-	p.admitLocked(now, fx)
+	p.admitBoth(now, fx)
 	for p.machine.Missing() {
 		p.searching++
 		fx.rare(p.spawnLocked(entry{}))
 	}
-	p.wakeLocked(fx)
-	p.armLocked(now, now+1)
+	p.armLocked(now, now+1) // what is due by the new settings is found by upkeep
 }
 
 // Snapshot is how the pool stands.
 func (p *Pool) Snapshot() Snapshot {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.peaks.note(p.clock.Now(), 0, 0)
+	p.lockBoth()
+	defer p.unlockBoth(&effects{})
+	now := p.clock.Now()
+	p.peaks.note(now, p.machine.Busy(), 0)
+	p.in.peaks.note(now, 0, p.machine.Waiting())
 	m, c := &p.machine, &p.counts
 	s := Snapshot{
 		Name: p.name, Settings: p.settings, Version: p.version, State: p.stateLocked(),
 		Workers: m.Workers(), Active: m.Busy(), Zombies: p.zombies, Waiting: m.Waiting(), Transit: m.Queued() - m.Waiting(),
 		Blocked: m.Blocked(), OnCaller: p.onCaller,
-		LargestWorkers: p.peaks.workers, LargestActive: p.peaks.active, LargestWaiting: p.peaks.waiting,
+		LargestWorkers: p.peaks.workers, LargestActive: p.peaks.active, LargestWaiting: p.in.peaks.waiting,
 		Submitted: c.submitted, Completed: c.completed, Failed: c.failed, Panicked: c.panicked, Rejected: c.rejected,
 		Cancelled: c.cancelled, Expired: c.expired, Discarded: c.discarded, CallerRuns: c.callerRuns, Abandoned: c.abandoned,
 		QueueWait: p.queueWait.Snapshot(), Execution: p.execution.Snapshot(), LastPanic: p.lastPanic,
 	}
-	s.RecentActive, s.RecentWaiting = p.peaks.recent()
+	s.RecentActive, _ = p.peaks.recent()
+	_, s.RecentWaiting = p.in.peaks.recent()
 	p.addFast(&s)
 	return s
 }

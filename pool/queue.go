@@ -1,6 +1,9 @@
 package pool
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // entry is a task on its way: fire and forget (fn) or with somebody who waits for its end (job).
 type entry struct {
@@ -12,22 +15,24 @@ type entry struct {
 // dead says that the entry was taken out of the queue before its turn and left in place.
 func (e *entry) dead() bool { return e.job != nil && e.job.state == jobLeft }
 
-const chunkEntries = 128
+const (
+	chunkEntries = 128
+	spareChunks  = 16 // kept, 50 KB, so that a queue that fills and empties does not allocate
+)
 
 type chunk struct {
 	entries [chunkEntries]entry
 	next    *chunk
 }
 
-// fifo is the queue: a list of chunks, so that a long queue costs 24 bytes a task, is never copied and gives its memory back. Guarded by
-// the pool's lock.
+// fifo is a queue: a list of chunks, so that a long one costs 24 bytes a task, is never copied and gives its memory back.
 type fifo struct {
 	head, tail *chunk
-	spare      *chunk // one is kept, so that a queue about a chunk's edge does not allocate
-	first      int    // index of the head entry in head
-	last       int    // index after the tail entry in tail
-	entries    int    // dead ones among them
-	deadCount  int
+	spare      *chunk // a list
+	spares     int
+	first      int // index of the head entry in head
+	last       int // index after the tail entry in tail
+	entries    int // dead ones among them
 }
 
 func (q *fifo) push(e entry) {
@@ -45,21 +50,11 @@ func (q *fifo) push(e entry) {
 
 func (q *fifo) fresh() *chunk {
 	if c := q.spare; c != nil {
-		q.spare = nil
+		q.spare, c.next = c.next, nil
+		q.spares--
 		return c
 	}
 	return new(chunk)
-}
-
-// pop takes the head, which must exist.
-func (q *fifo) pop() entry {
-	for {
-		e := q.popAny()
-		if !e.dead() {
-			return e
-		}
-		q.deadCount--
-	}
 }
 
 func (q *fifo) popAny() entry {
@@ -71,35 +66,17 @@ func (q *fifo) popAny() entry {
 	case q.entries == 0:
 		q.rewind()
 	case q.first == chunkEntries:
-		q.spare, q.head, q.first = q.head, q.head.next, 0
-		q.spare.next = nil
+		empty := q.head
+		q.head, q.first = empty.next, 0
+		q.keep(empty)
 	}
 	return e
 }
 
-func (q *fifo) rewind() {
-	q.head, q.first, q.last = q.tail, 0, 0
-}
+func (q *fifo) front() *entry { return &q.head.entries[q.first] }
 
-// peek is the head, or nil.
-func (q *fifo) peek() *entry {
-	for q.entries > 0 {
-		e := &q.head.entries[q.first]
-		if !e.dead() {
-			return e
-		}
-		q.popAny()
-		q.deadCount--
-	}
-	return nil
-}
-
-// bury notes that an entry has died in place, and now and then takes the dead away: each for a constant cost in the mean.
-func (q *fifo) bury() {
-	q.deadCount++
-	if q.deadCount <= chunkEntries || q.deadCount <= q.entries/2 {
-		return
-	}
+// compact takes the dead out.
+func (q *fifo) compact() {
 	old := *q
 	*q = fifo{}
 	for old.entries > 0 {
@@ -107,4 +84,109 @@ func (q *fifo) bury() {
 			q.push(e)
 		}
 	}
+}
+
+func (q *fifo) keep(c *chunk) {
+	c.next = nil
+	if q.spares < spareChunks {
+		c.next, q.spare = q.spare, c
+		q.spares++
+	}
+}
+
+func (q *fifo) rewind() {
+	q.head, q.first, q.last = q.tail, 0, 0
+}
+
+// inbox is where tasks come in, under a lock of its own, so that those who submit and the workers meet only when the workers run out of tasks
+// and take the whole inbox. Lock order: pool.mu, then inbox.mu.
+type inbox struct {
+	mu      sync.Mutex // guards what follows; taken by lockInbox
+	queue   fifo
+	fresh   int  // tasks in queue that the machine does not know of yet
+	entered int  // tasks that came to be in flight
+	left    int  // tasks that were and are no longer, when somebody last said
+	ceiling int  // as long as fewer are in flight, a task may come in without a question: see ceilingBoth
+	wake    bool // a worker must be woken for the next task
+	peaks   peaks
+}
+
+// lockBoth locks all of the pool and lets the machine know of every task.
+func (p *Pool) lockBoth() {
+	p.mu.Lock()
+	lockInbox(&p.in.mu)
+	p.syncBoth()
+}
+
+// syncBoth tells the machine of tasks that came in, and the inbox of those that left.
+func (p *Pool) syncBoth() {
+	if n := p.in.fresh; n > 0 {
+		p.in.fresh = 0
+		p.machine.Enqueued(n)
+		p.counts.submitted += uint64(n)
+	}
+	p.in.left = p.left
+}
+
+// pushBoth puts a task, of which the machine knows, at the queue's tail.
+func (p *Pool) pushBoth(e *entry) {
+	if e.job != nil {
+		e.job.state = jobQueued
+	}
+	p.in.queue.push(*e)
+	p.in.entered++
+	p.in.peaks.note(e.at, 0, p.machine.Waiting())
+}
+
+// popLocked takes the queue's head, which must exist.
+func (p *Pool) popLocked() entry {
+	for {
+		if p.queue.entries == 0 {
+			lockInbox(&p.in.mu)
+			p.queue, p.in.queue = p.in.queue, p.queue
+			p.syncBoth()
+			p.in.mu.Unlock()
+		}
+		e := p.queue.popAny()
+		if !e.dead() {
+			return e
+		}
+		p.dead--
+	}
+}
+
+// popBoth is popLocked under both locks.
+func (p *Pool) popBoth() entry {
+	e := p.peekBoth()
+	head := *e
+	p.queue.popAny()
+	return head
+}
+
+// peekBoth is the queue's head, or nil.
+func (p *Pool) peekBoth() *entry {
+	for {
+		if p.queue.entries == 0 {
+			p.queue, p.in.queue = p.in.queue, p.queue
+		}
+		if p.queue.entries == 0 {
+			return nil
+		}
+		if e := p.queue.front(); !e.dead() {
+			return e
+		}
+		p.queue.popAny()
+		p.dead--
+	}
+}
+
+// buryBoth notes that an entry has died in place, and now and then takes the dead away: each for a constant cost in the mean.
+func (p *Pool) buryBoth() {
+	p.dead++
+	if p.dead <= chunkEntries || p.dead <= (p.queue.entries+p.in.queue.entries)/2 {
+		return
+	}
+	p.dead = 0
+	p.queue.compact()
+	p.in.queue.compact()
 }

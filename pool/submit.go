@@ -19,43 +19,57 @@ func (p *Pool) Go(task func()) error {
 // submit brings a task in, or returns why not. For a job the error says that it will not be settled.
 func (p *Pool) submit(ctx context.Context, e entry) error {
 	e.at = p.clock.Now()
-	var fx effects
-	p.mu.Lock()
-	p.counts.submitted++
-	verdict, reason := p.machine.Submit()
-	if verdict != policy.PoolEnqueue {
-		return p.placeUnlock(ctx, &e, verdict, reason)
+	in := &p.in
+	lockInbox(&in.mu)
+	if in.entered-in.left >= in.ceiling || e.at >= in.peaks.end {
+		in.mu.Unlock()
+		return p.submitSlow(ctx, &e)
 	}
-	p.enqueueLocked(&e, &fx)
-	p.unlock(&fx)
-	return nil
-}
-
-// enqueueLocked follows a verdict of PoolEnqueue.
-func (p *Pool) enqueueLocked(e *entry, fx *effects) {
+	in.entered++
+	in.fresh++
 	if e.job != nil {
 		e.job.state = jobQueued
 	}
-	p.queue.push(*e)
-	p.peaks.note(e.at, 0, p.machine.Waiting())
+	in.queue.push(e)
+	wake := in.wake
+	in.wake = false
+	in.mu.Unlock()
+	if wake {
+		p.wakeOne()
+	}
+	return nil
+}
+
+// wakeOne wakes a worker as the inbox asked.
+func (p *Pool) wakeOne() {
+	var fx effects
+	p.mu.Lock()
+	p.armed = false
+	if p.searching == 0 {
+		p.wakeTopLocked(&fx)
+	}
+	p.unlock(&fx)
+}
+
+// submitSlow asks the machine.
+func (p *Pool) submitSlow(ctx context.Context, e *entry) error {
+	p.lockBoth()
+	p.counts.submitted++
+	verdict, reason := p.machine.Submit()
+	return p.placeUnlock(ctx, e, verdict, reason)
+}
+
+// placeBoth follows a verdict that found room.
+func (p *Pool) placeBoth(verdict policy.PoolVerdict, e *entry, fx *effects) {
+	if verdict == policy.PoolStart {
+		p.in.entered++
+		p.beginLocked(e, e.at)
+		fx.rare(p.spawnLocked(*e))
+		return
+	}
+	p.pushBoth(e)
 	if p.settings.QueueBudget > 0 {
 		p.armLocked(e.at, e.at+p.settings.QueueBudget)
-	}
-	p.wakeLocked(fx)
-}
-
-// startLocked follows a verdict of PoolStart.
-func (p *Pool) startLocked(e *entry, fx *effects) {
-	p.beginLocked(e, e.at)
-	fx.rare(p.spawnLocked(*e))
-}
-
-// placeLocked follows a verdict that found room.
-func (p *Pool) placeLocked(verdict policy.PoolVerdict, e *entry, fx *effects) {
-	if verdict == policy.PoolStart {
-		p.startLocked(e, fx)
-	} else {
-		p.enqueueLocked(e, fx)
 	}
 }
 
@@ -64,14 +78,14 @@ func (p *Pool) placeUnlock(ctx context.Context, e *entry, verdict policy.PoolVer
 	var fx effects
 	switch verdict {
 	case policy.PoolEnqueue, policy.PoolStart:
-		p.placeLocked(verdict, e, &fx)
+		p.placeBoth(verdict, e, &fx)
 	case policy.PoolRunCaller:
 		p.runOnCallerUnlock(e)
 		return nil
 	case policy.PoolEvict:
-		p.evictLocked(&fx)
-		p.machine.SubmitAs(policy.PoolAbort) // into the place that has just become free
-		p.enqueueLocked(e, &fx)
+		p.evictBoth(&fx)
+		p.machine.Enqueued(1) // into the place that has just become free
+		p.pushBoth(e)
 	case policy.PoolDrop:
 		return p.dropUnlock(e, reason)
 	case policy.PoolWait:
@@ -81,7 +95,7 @@ func (p *Pool) placeUnlock(ctx context.Context, e *entry, verdict policy.PoolVer
 	default:
 		return p.refuseUnlock(reasonOf(reason), nil)
 	}
-	p.unlock(&fx)
+	p.unlockBoth(&fx)
 	return nil
 }
 
@@ -98,9 +112,9 @@ func reasonOf(r policy.PoolReason) Reason {
 // askUnlock lets the user's own policy decide, outside the lock, and decides anew with its answer.
 func (p *Pool) askUnlock(ctx context.Context, e *entry, reason policy.PoolReason) error {
 	rejection := p.rejectionLocked(reasonOf(reason), nil)
-	p.unlock(&effects{})
+	p.unlockBoth(&effects{})
 	verdict := p.onOverflow(Overflow{Rejection: rejection, Context: ctx})
-	p.mu.Lock()
+	p.lockBoth()
 	if verdict.Policy >= User {
 		verdict.Policy = Abort
 	}
@@ -111,10 +125,11 @@ func (p *Pool) askUnlock(ctx context.Context, e *entry, reason policy.PoolReason
 	return p.placeUnlock(ctx, e, v, why)
 }
 
-// evictLocked drops the queue's head in favour of a new task.
-func (p *Pool) evictLocked(fx *effects) {
-	old := p.queue.pop()
+// evictBoth drops the queue's head in favour of a new task.
+func (p *Pool) evictBoth(fx *effects) {
+	old := p.popBoth()
 	p.machine.Cancel()
+	p.left++
 	p.counts.discarded++
 	p.settleLocked(&old, jobLeft, ErrDiscarded, fx)
 }
@@ -132,7 +147,7 @@ func (p *Pool) settleLocked(e *entry, state jobState, err error, fx *effects) {
 func (p *Pool) dropUnlock(e *entry, reason policy.PoolReason) error {
 	p.counts.discarded++
 	rejection := p.rejectionLocked(reasonOf(reason), nil)
-	p.unlock(&effects{})
+	p.unlockBoth(&effects{})
 	if p.hooks.OnReject != nil {
 		p.hooks.OnReject(rejection)
 	}
@@ -145,7 +160,7 @@ func (p *Pool) dropUnlock(e *entry, reason policy.PoolReason) error {
 func (p *Pool) refuseUnlock(reason Reason, cause error) error {
 	p.countRejection(reason)
 	rejection := p.rejectionLocked(reason, cause)
-	p.unlock(&effects{})
+	p.unlockBoth(&effects{})
 	if p.hooks.OnReject != nil {
 		p.hooks.OnReject(rejection)
 	}
@@ -214,8 +229,8 @@ func (p *Pool) bounce(mark *fullMark) error {
 	return mark.rejection
 }
 
-// publishLocked sets or takes away the mark. It is called before the lock is given back.
-func (p *Pool) publishLocked() {
+// markLocked sets or takes away the mark. To set it needs both locks.
+func (p *Pool) markLocked() {
 	saturated := p.machine.Saturated()
 	if !saturated {
 		if p.saturated {

@@ -18,14 +18,14 @@ func (p *Pool) armLocked(now, at time.Duration) {
 // upkeep does what falls due by time: keep-alive, budgets, waits for room. It runs on the timer's goroutine.
 func (p *Pool) upkeep() {
 	var fx effects
-	p.mu.Lock()
+	p.lockBoth()
 	p.timerAt = 0
 	now := p.clock.Exact()
 	p.expireIdleLocked(now, &fx)
-	p.expireQueueLocked(now, &fx)
+	p.expireQueueBoth(now, &fx)
 	p.expireWaitersLocked(now, &fx)
 	p.expireRunsLocked(now, &fx)
-	p.unlock(&fx)
+	p.unlockBoth(&fx)
 }
 
 // expireIdleLocked ends workers whose keep-alive has passed: those that have been parked for longest first.
@@ -44,22 +44,23 @@ func (p *Pool) expireIdleLocked(now time.Duration, fx *effects) {
 	}
 }
 
-// expireQueueLocked drops tasks that have waited for longer than the queue budget.
-func (p *Pool) expireQueueLocked(now time.Duration, fx *effects) {
+// expireQueueBoth drops tasks that have waited for longer than the queue budget.
+func (p *Pool) expireQueueBoth(now time.Duration, fx *effects) {
 	budget := p.settings.QueueBudget
 	if budget == 0 {
 		return
 	}
-	for e := p.queue.peek(); e != nil; e = p.queue.peek() {
+	for e := p.peekBoth(); e != nil; e = p.peekBoth() {
 		if due := e.at + budget; due > now {
 			p.armLocked(now, due)
 			break
 		}
-		old := p.queue.pop()
+		old := p.popBoth()
 		p.machine.Cancel()
+		p.left++
 		p.overdueLocked(&old, now, fx)
 	}
-	p.admitLocked(now, fx)
+	p.admitBoth(now, fx)
 }
 
 // overdueLocked drops a task just taken out of the queue, if its queue budget has passed.

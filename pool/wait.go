@@ -53,11 +53,13 @@ func (p *Pool) waitUnlock(ctx context.Context, e *entry) error {
 		e.job.state = jobBlocked
 	}
 	p.blocked.push(w)
+	p.mu.crowd.Add(1)
 	if p.settings.BlockFor > 0 {
 		p.armLocked(e.at, e.at+p.settings.BlockFor)
 	}
-	p.unlock(&effects{})
+	p.unlockBoth(&effects{})
 	err := p.answer(ctx, w)
+	p.mu.crowd.Add(-1)
 	w.entry = entry{}
 	p.waiters.Put(w)
 	return err
@@ -74,20 +76,20 @@ func (p *Pool) answer(ctx context.Context, w *waiter) error {
 		return err
 	case <-done:
 	}
-	p.mu.Lock()
+	p.lockBoth()
 	if !w.listed {
-		p.mu.Unlock()
+		p.unlockBoth(&effects{})
 		return <-w.answer
 	}
 	p.blocked.remove(w)
 	p.machine.Leave()
 	p.counts.cancelled++
-	p.unlock(&effects{})
+	p.unlockBoth(&effects{})
 	return context.Cause(ctx)
 }
 
-// admitLocked takes in callers that wait, as long as there is room.
-func (p *Pool) admitLocked(now time.Duration, fx *effects) {
+// admitBoth takes in callers that wait, as long as there is room.
+func (p *Pool) admitBoth(now time.Duration, fx *effects) {
 	var tail *waiter
 	for p.blocked.first != nil {
 		verdict, ok := p.machine.Unblock()
@@ -97,7 +99,7 @@ func (p *Pool) admitLocked(now time.Duration, fx *effects) {
 		w := p.blocked.first
 		p.blocked.remove(w)
 		w.entry.at = now
-		p.placeLocked(verdict, &w.entry, fx)
+		p.placeBoth(verdict, &w.entry, fx)
 		if tail == nil {
 			w.next = fx.admitted
 			fx.admitted = w

@@ -131,7 +131,7 @@ func (w *worker) rescue(more *bool) {
 	p := w.pool
 	p.mu.Lock()
 	over := p.endLocked(&w.task, w.end, p.clock.Now()-w.began)
-	p.machine.Finish()
+	p.finishLocked()
 	p.searching++
 	w.task = entry{}
 	p.unlock(&effects{})
@@ -150,19 +150,27 @@ func (w *worker) finish() bool {
 	now := p.clock.Now()
 	p.mu.Lock()
 	over := p.endLocked(&w.task, w.end, now-w.began)
-	p.machine.Finish()
+	p.finishLocked()
 	w.began = now
 	return w.nextUnlock(over)
+}
+
+// finishLocked counts a task out.
+func (p *Pool) finishLocked() {
+	p.machine.Finish()
+	p.left++
 }
 
 // nextUnlock tells who waits for the task that is over, if there is one, and finds the next.
 func (w *worker) nextUnlock(over ended) bool {
 	p := w.pool
 	for {
-		var fx effects
-		next := p.nextLocked(w, &fx)
-		p.unlock(&fx)
-		over.tell()
+		next := p.machine.Next()
+		if next == policy.PoolTake && p.settings.QueueBudget == 0 && p.blocked.first == nil {
+			w.takeUnlock(&over)
+			return true
+		}
+		next = w.nextSlowUnlock(next, &over)
 		if next != policy.PoolIdle {
 			return next == policy.PoolTake
 		}
@@ -172,22 +180,55 @@ func (w *worker) nextUnlock(over ended) bool {
 		w.began = p.clock.Now()
 		p.mu.Lock()
 		if w.sent {
-			p.unlock(&effects{})
+			p.mu.Unlock()
 			return false
 		}
 		p.searching--
 	}
 }
 
-// nextLocked finds a free worker's next task.
-func (p *Pool) nextLocked(w *worker, fx *effects) policy.PoolNext {
-	next := p.machine.Next()
+// takeUnlock takes the queue's head, the common way.
+func (w *worker) takeUnlock(over *ended) {
+	p := w.pool
+	var fx effects
+	w.task = p.popLocked()
+	p.queueWait.Record(w.began - w.task.at)
+	p.beginLocked(&w.task, w.began)
+	p.wakeLocked(&fx)
+	if !p.armed && p.wantsWakeLocked() {
+		p.armInbox(&fx)
+	}
+	p.unlock(&fx)
+	over.tell()
+}
+
+// armInbox has the next submitter wake a worker, or wakes one for who came in meanwhile.
+func (p *Pool) armInbox(fx *effects) {
+	lockInbox(&p.in.mu)
+	p.syncBoth()
+	if p.machine.Queued() == 0 {
+		p.armed, p.in.wake = true, true
+	}
+	p.in.mu.Unlock()
+	p.wakeLocked(fx)
+}
+
+// nextSlowUnlock does what the machine said when the way is not the common one: the queue seems empty, callers wait for room, tasks may be
+// overdue, the worker is one too many.
+func (w *worker) nextSlowUnlock(next policy.PoolNext, over *ended) policy.PoolNext {
+	p := w.pool
+	var fx effects
+	lockInbox(&p.in.mu)
+	p.syncBoth()
+	if next == policy.PoolIdle {
+		next = p.machine.Next()
+	}
 	for next == policy.PoolTake {
-		w.task = p.queue.pop()
-		if !p.overdueLocked(&w.task, w.began, fx) {
+		w.task = p.popBoth()
+		if !p.overdueLocked(&w.task, w.began, &fx) {
 			break
 		}
-		p.machine.Finish()
+		p.finishLocked()
 		next = p.machine.Next()
 	}
 	switch next {
@@ -205,16 +246,24 @@ func (p *Pool) nextLocked(w *worker, fx *effects) policy.PoolNext {
 		w.task = entry{}
 		p.freeIDs = append(p.freeIDs, w.id)
 	}
-	p.admitLocked(w.began, fx)
-	p.wakeLocked(fx)
+	p.admitBoth(w.began, &fx)
+	p.unlockBoth(&fx)
+	over.tell()
 	return next
 }
 
 // wakeLocked wakes a worker for the queue, unless one is on its way already. That one wakes the next if there is more than it can take, so
 // that a burst of tasks costs its submitter one wake-up and not one each.
 func (p *Pool) wakeLocked(fx *effects) {
+	if p.searching == 0 && p.machine.Queued() > 0 {
+		p.wakeTopLocked(fx)
+	}
+}
+
+// wakeTopLocked wakes the worker that was parked last, if one is parked.
+func (p *Pool) wakeTopLocked(fx *effects) {
 	n := len(p.idle)
-	if p.searching > 0 || n == 0 || p.machine.Queued() == 0 {
+	if n == 0 {
 		return
 	}
 	fx.wake = p.idle[n-1]

@@ -210,6 +210,30 @@ func (p *Pool) Saturated() bool {
 	return !room
 }
 
+// Free says for how many tasks in flight, queued or running, Submit would say PoolEnqueue: it says so exactly as long as fewer are in flight.
+// It changes only with rules, workers, blocked callers and Close, so that a library may admit by this figure and count what it
+// admitted with Enqueued later.
+func (p *Pool) Free() int {
+	r := &p.rules
+	if p.closed || p.blocked > 0 || p.workers == 0 || p.workers < r.Core || p.workers > r.Max || r.Threshold < 0 {
+		return 0
+	}
+	places := r.Capacity
+	if r.Growth == PoolWorkersFirst && p.workers < r.Max {
+		places = 0
+	}
+	if r.Threshold > 0 {
+		places = min(places, r.Threshold)
+	}
+	if places > PoolUnbounded-p.workers {
+		return PoolUnbounded
+	}
+	return p.workers + places
+}
+
+// Enqueued counts n tasks that were admitted by the figure of Free.
+func (p *Pool) Enqueued(n int) { p.queued += n }
+
 // Unblock admits the caller that has waited longest, if there is room for it now.
 func (p *Pool) Unblock() (PoolVerdict, bool) {
 	if p.blocked == 0 {
