@@ -2,12 +2,12 @@
 
 GO ?= go
 
-.PHONY: run test quick deps format vet lint tidy unit fuzz bench bench-load stress soak vuln
+.PHONY: run test quick deps format vet lint tidy unit voyage fuzz bench bench-load stress soak vuln
 
 run: ## the order-detail study, shortened
 	$(GO) run ./cmd/loadline run scenarios/order-detail.yaml --quick
 
-test: deps format tidy vet lint unit fuzz ## the gate
+test: deps format tidy vet lint unit fuzz voyage ## the gate
 
 quick: format vet ## a minute's check while working
 	$(GO) test -short ./...
@@ -30,7 +30,10 @@ lint:
 	bin/staticcheck ./...
 
 unit:
-	$(GO) test -race -shuffle=on -timeout 20m ./...
+	$(GO) test -race -shuffle=on -timeout 20m $$($(GO) list ./... | grep -v /cmd/loadline)
+
+voyage: ## the whole program on real processes, with the machine to itself: the studies' physics, faults, interrupts and kills
+	$(GO) test -count=1 -timeout 30m ./cmd/loadline
 
 fuzz:
 	./tools/fuzz-smoke.sh

@@ -151,8 +151,7 @@ func bench(ctx context.Context, env Env, url string, opt benchOptions) error {
 
 // benchCode judges the one cell.
 func benchCode(result analysis.Result) error {
-	c := result.Cells[0]
-	if c.Rates.Completed != nil && *c.Rates.Completed == 0 && c.Planned > 0 {
+	if c := result.Cells[0]; c.Planned > 0 && c.LatencyAll.N == 0 {
 		return fail(Unreachable, errors.New("the target answered nothing"), "check that the service listens at this address, e.g. with curl")
 	}
 	return exitWith(sloCode(result))
@@ -294,6 +293,9 @@ func (o *benchOptions) measure(ctx context.Context, env Env, engine load.Engine,
 	defer stop()
 	show := newBenchView(env, benchTitle(p.Target.Request.URL, step), o.expected(), stop, o.quiet)
 	err = engine.Run(ctx, load.Job{Target: p.Target, Load: step, Shape: shape, Phases: phases}, load.SinkFunc(func(iv record.Interval) error {
+		if o.requests > 0 {
+			iv.Phase = record.Window // The time of so many requests lasts until the last has ended.
+		}
 		cell.Intervals = append(cell.Intervals, iv)
 		show.interval(iv)
 		return nil
