@@ -77,8 +77,7 @@ func (s *Server) read(c *conn) bool {
 	if len(room) == 0 {
 		return true
 	}
-	n, errno := rawRead(c.fd, room)
-	c.readAt = s.now()
+	n, errno := s.fill(c, room)
 	switch {
 	case errno == unix.EAGAIN:
 		c.unread = false
@@ -92,6 +91,23 @@ func (s *Server) read(c *conn) bool {
 		c.unread = n == len(room)
 	}
 	return true
+}
+
+// fill reads bytes and notes when they came.
+func (s *Server) fill(c *conn, room []byte) (int, unix.Errno) {
+	if !s.config.FromKernel {
+		n, errno := rawRead(c.fd, room)
+		c.readAt = s.now()
+		return n, errno
+	}
+	n, stamp, errno := stampedRead(c.fd, room)
+	now := time.Now()
+	c.readAt = now.Sub(s.origin)
+	// The stamp is of the wall clock, which may be set meanwhile: an age that cannot be is not believed.
+	if age := now.UnixNano() - stamp; stamp != 0 && age > 0 && age < int64(time.Minute) {
+		c.readAt -= time.Duration(age)
+	}
+	return n, errno
 }
 
 // take answers the request at the front of the buffer, if it is complete, and says how long it was.

@@ -27,6 +27,26 @@ func rawRead(fd int, b []byte) (int, unix.Errno) {
 	return int(n), errno
 }
 
+// stampedRead is rawRead with the instant at which the kernel received the last of the bytes, in ns of the wall clock; 0: unknown.
+func stampedRead(fd int, b []byte) (n int, stamp int64, errno unix.Errno) {
+	var control struct { // As the kernel lays it out: a header and its data, socket(7) and cmsg(3).
+		header unix.Cmsghdr
+		at     unix.Timespec
+	}
+	iov := unix.Iovec{Base: &b[0]}
+	iov.SetLen(len(b))
+	message := unix.Msghdr{Iov: &iov, Iovlen: 1, Control: (*byte)(unsafe.Pointer(&control))}
+	message.SetControllen(int(unsafe.Sizeof(control)))
+	got, _, errno := unix.RawSyscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&message)), 0)
+	if errno != 0 {
+		return 0, 0, errno
+	}
+	if control.header.Level == unix.SOL_SOCKET && control.header.Type == unix.SO_TIMESTAMPNS {
+		stamp = control.at.Nano()
+	}
+	return int(got), stamp, 0
+}
+
 // rawWrite sends without a signal where the peer has gone.
 func rawWrite(fd int, b []byte) (int, unix.Errno) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_NOSIGNAL, 0, 0)
