@@ -31,7 +31,7 @@ themselves; by hand they serve to try a load or a tool against.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	for _, service := range []*cobra.Command{priceVerb(env), orderVerb(env)} {
+	for _, service := range []*cobra.Command{priceVerb(env), orderVerb(env), providerVerb(env)} {
 		cmd.AddCommand(service)
 	}
 	return cmd
@@ -48,6 +48,9 @@ func serve[S server](ctx context.Context, env Env, name string, start func() (S,
 	s, err := start()
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fail(Unreachable, err, "stop what listens there, or choose another port with --listen")
+	}
+	if told := (*fault)(nil); errors.As(err, &told) {
+		return err
 	}
 	if err != nil {
 		return fail(Usage, err, fmt.Sprintf("see 'loadline lab %s --help'", name))
