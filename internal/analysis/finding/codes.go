@@ -34,3 +34,13 @@ const (
 	IsolationTooDear      Code = "isolation-too-dear"
 	IsolationCost         Code = "isolation-cost"
 )
+
+// The findings in thread dumps.
+const (
+	Deadlock       Code = "deadlock"
+	PoolStarvation Code = "pool-starvation"
+	LockContention Code = "lock-contention"
+	ThreadLeak     Code = "thread-leak"
+	PoolOversized  Code = "pool-oversized"
+	StuckThreads   Code = "stuck-threads"
+)

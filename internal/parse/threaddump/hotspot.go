@@ -31,9 +31,17 @@ const (
 
 const opening = "Full thread dump"
 
+// opens finds the words that open a dump; -1 where they are not. Frames, which are most lines, are not looked through.
+func opens(line []byte) int {
+	if len(line) == 0 || line[0] == '\t' {
+		return -1
+	}
+	return bytes.Index(line, []byte(opening))
+}
+
 // take reads one line. It is false for a line that means nothing to this format.
 func (p *hotspot) take(line []byte) (bool, error) {
-	if at := bytes.Index(line, []byte(opening)); at >= 0 {
+	if at := opens(line); at >= 0 {
 		return true, p.open(line, at)
 	}
 	p.last = append(p.last[:0], line...)

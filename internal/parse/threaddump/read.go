@@ -93,7 +93,7 @@ func choose(line []byte, current, java, golang, file reader) reader {
 	switch {
 	case bytes.HasPrefix(line, []byte("goroutine ")) && goOpens(line):
 		return golang
-	case bytes.Contains(line, []byte(opening)):
+	case current != java && opens(line) >= 0:
 		return java
 	case current == nil && fileOpens(line):
 		return file
