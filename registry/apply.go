@@ -205,9 +205,9 @@ func (c *draft) swap() error {
 func (c *draft) build() error {
 	var faults []error
 	for _, e := range c.members {
-		_, layers := c.layers(e, c.tier)
+		facts, layers := c.layers(e, c.tier)
 		raw, err := e.sum(layers...)
-		err = append(err, e.validate(raw))
+		err = append(err, e.validate(raw), e.agrees(facts))
 		if joined := errors.Join(err...); joined != nil {
 			faults = append(faults, fmt.Errorf("%s %s: %w", e.kind, e.name, joined))
 			continue
@@ -225,11 +225,11 @@ func (c *draft) build() error {
 func (c *draft) perform() error {
 	slices.SortStableFunc(c.steps, func(a, b step) int { return growth(a) - growth(b) })
 	for i, s := range c.steps {
-		err := s.entry.put(s.raw)
+		err := s.put()
 		if err == nil {
-			s.entry.last = s.entry.read()
 			continue
 		}
+		i++ // It may have changed in part, and is taken back too.
 		faults := []error{fmt.Errorf("%s %s: %w", s.entry.kind, s.entry.name, err)}
 		for _, done := range slices.Backward(c.steps[:i]) {
 			faults = append(faults, done.entry.put(done.fallback))
@@ -238,6 +238,19 @@ func (c *draft) perform() error {
 		return errors.Join(faults...)
 	}
 	return nil
+}
+
+// put applies a step and reads back: a change that is accepted and not in force is a fault.
+func (s step) put() error {
+	if err := s.entry.put(s.raw); err != nil {
+		return err
+	}
+	s.entry.last = s.entry.read()
+	if s.entry.last == s.after {
+		return nil
+	}
+	wanted, found := encode(reflect.ValueOf(s.after)), encode(reflect.ValueOf(s.entry.last))
+	return fmt.Errorf("accepted but not in force: %v; change it by its own Apply or not at the same time", difference(wanted, found).keys(""))
 }
 
 // growth is how many slots a step adds.

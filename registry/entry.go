@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"fmt"
 	"reflect"
 )
 
@@ -54,6 +55,21 @@ func (e *entry) sum(layers ...Section) (any, []error) {
 		faults = append(faults, decode(v, l, "")...)
 	}
 	return v.Interface(), faults
+}
+
+// agrees checks what a document declares of a command's parts against what the code gave it: those are not settings.
+func (e *entry) agrees(facts Facts) error {
+	c, ok := e.thing.(Controlled)
+	if !ok {
+		return nil
+	}
+	if facts.Pool != "" && (c.Pool() == nil || c.Pool().Name() != facts.Pool) {
+		return fmt.Errorf("pool: %q is not what the code gave the command: leave it out, or name that pool", facts.Pool)
+	}
+	if facts.Bulkhead != "" && (c.Bulkhead() == nil || c.Bulkhead().Name() != facts.Bulkhead) {
+		return fmt.Errorf("bulkhead: %q is not what the code gave the command: leave it out, or name that bulkhead", facts.Bulkhead)
+	}
+	return nil
 }
 
 // reconcile takes up what the code has changed behind the registry's back: those values are the code's now.

@@ -103,3 +103,47 @@ func TestCommandsAndTheirBreakersAreSetThroughADocument(t *testing.T) {
 		t.Errorf("got %+v", snapshot)
 	}
 }
+
+func TestACommandOnASharedPoolGivesThePoolItsTimeout(t *testing.T) {
+	r := newRegistry(t, registry.Config{})
+	p := newPool(t, r, "remote", pool.Settings{Core: 10, Max: 10, Queue: 200})
+	c, err := command.New(command.Config[int]{Name: "price", Pool: p, Settings: command.Settings{Isolation: command.Pool, Timeout: 300 * time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	if err := r.Add(c); err != nil {
+		t.Fatal(err)
+	}
+	result := apply(t, r, `{"pools": {"remote": {"service_time": "20ms"}}, "commands": {"price": {"pool": "remote"}}}`)
+	// 200 × 20 ms ÷ 10 = 400 ms of waiting, + 20 ms, above the command's 300 ms.
+	if len(result.Findings) != 1 || result.Findings[0].Code != "timeout-below-wait" || !strings.Contains(result.Findings[0].Text, "420 ms > timeout 300 ms") {
+		t.Errorf("got %+v", result.Findings)
+	}
+	if _, err := r.Apply(document(t, `{"commands": {"price": {"pool": "other"}}}`)); err == nil || !strings.Contains(err.Error(), `"other" is not what the code gave`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestASharedBreakerIsNotSetThroughACommand(t *testing.T) {
+	r := newRegistry(t, registry.Config{})
+	b, err := breaker.New(breaker.Config{Name: "db"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := command.New(command.Config[int]{Name: "read", Breaker: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	if err := r.Add(b, c); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, r, `{"commands": {"read": {"timeout": "400ms"}}, "breakers": {"db": {"min_volume": 9}}}`)
+	if c.Settings().Timeout != 400*time.Millisecond || b.Settings().MinVolume != 9 {
+		t.Errorf("got %+v and %+v", c.Settings(), b.Settings())
+	}
+	if _, err := r.Apply(document(t, `{"commands": {"read": {"breaker": {"min_volume": 3}}}}`)); err == nil || b.Settings().MinVolume != 9 {
+		t.Errorf("got %v, volume %d", err, b.Settings().MinVolume)
+	}
+}

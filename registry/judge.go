@@ -92,7 +92,7 @@ func (c *draft) system() (limits.System, error) {
 				faults = append(faults, fmt.Errorf("tier %q: %s %s: %w", tier, e.kind, e.name, joined))
 				continue
 			}
-			v := view{kind: e.kind, name: e.name, tier: tier, facts: facts, given: Section{}.over(layers[0]).over(layers[1]).over(layers[2]).over(layers[3])}
+			v := view{thing: e.thing, kind: e.kind, name: e.name, tier: tier, facts: facts, given: Section{}.over(layers[0]).over(layers[1]).over(layers[2]).over(layers[3])}
 			v.add(&sys, e.defaults(raw))
 		}
 	}
@@ -142,6 +142,7 @@ func shareTimeouts(sys *limits.System) {
 
 // view turns one member's settings into the common model.
 type view struct {
+	thing      any
 	kind       Kind
 	name, tier string
 	facts      Facts
@@ -242,12 +243,16 @@ func (v view) command(s command.Settings) limits.Command {
 	}
 	switch s.Isolation {
 	case command.Semaphore:
-		c.Isolation = of(v, limits.Permits, "isolation")
-		if v.facts.Bulkhead == "" {
-			c.Permits = of(v, s.MaxConcurrent, "max_concurrent")
+		c.Isolation, c.Permits = of(v, limits.Permits, "isolation"), of(v, s.MaxConcurrent, "max_concurrent")
+		// A shared bulkhead stands in the model by itself: its permits are not the command's to be added up.
+		if b := v.thing.(Controlled).Bulkhead(); b != nil && b.Name() != v.name {
+			c.Permits = limits.Of[int]{}
 		}
 	case command.Pool:
-		c.Isolation, c.Pool = of(v, limits.ByPool, "isolation"), v.facts.Pool
+		c.Isolation = of(v, limits.ByPool, "isolation")
+		if p := v.thing.(Controlled).Pool(); p != nil {
+			c.Pool = p.Name()
+		}
 	}
 	if s.FallbackMax > 0 && !s.NoFallback {
 		c.FallbackPermits = of(v, s.FallbackMax, "fallback_max")

@@ -146,6 +146,8 @@ type Controlled interface {
 	Apply(command.Settings) error
 	Snapshot() command.Snapshot
 	Breaker() *breaker.Breaker
+	Bulkhead() *bulkhead.Bulkhead
+	Pool() *pool.Pool
 	Close(ctx context.Context) error
 }
 

@@ -70,7 +70,8 @@ type Snapshot struct {
 // CommandSnapshot is a command with its breaker, its own or a shared one.
 type CommandSnapshot struct {
 	command.Snapshot
-	Breaker breaker.Snapshot
+	Breaker  breaker.Snapshot
+	PoolName string // of the pool that it was given; empty where it has none
 }
 
 // Snapshot reads every member, each kind ordered by name.
@@ -87,7 +88,11 @@ func (r *Registry) Snapshot() Snapshot {
 		case *breaker.Breaker:
 			out.Breakers = append(out.Breakers, t.Snapshot())
 		case Controlled:
-			out.Commands = append(out.Commands, CommandSnapshot{Snapshot: t.Snapshot(), Breaker: t.Breaker().Snapshot()})
+			c := CommandSnapshot{Snapshot: t.Snapshot(), Breaker: t.Breaker().Snapshot()}
+			if p := t.Pool(); p != nil {
+				c.PoolName = p.Name()
+			}
+			out.Commands = append(out.Commands, c)
 		}
 	}
 	return out

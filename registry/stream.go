@@ -211,6 +211,9 @@ func commandEvent(now time.Time, c CommandSnapshot, before command.Snapshot) map
 		"rollingCountTimeout": count(command.EventTimeout), "currentConcurrentExecutionCount": c.Active + c.Zombies,
 		"rollingMaxConcurrentExecutionCount": c.Active + c.Zombies, "latencyExecute_mean": meanExecute, "latencyExecute": execute,
 		"latencyTotal_mean": meanTotal, "latencyTotal": total, "reportingHosts": 1, "threadPool": c.Group}
+	if p := c.PoolName; p != "" {
+		e["threadPool"] = p
+	}
 	commandProperties(e, c)
 	return e
 }

@@ -9,8 +9,8 @@
 //
 // # What stands beside the known names
 //
-// Micrometer publishes no refused tasks (executor_rejected_tasks_total is ours, by reason), no high-water marks and no zombies;
-// resilience4j no refusals of bulkheads. Those begin with loadline_. docs/formats/metrics.md lists all.
+// Micrometer publishes no refused tasks, no high-water marks and no zombies; resilience4j no refusals of bulkheads. Those begin with
+// loadline_. docs/formats/metrics.md lists all.
 package prometheus
 
 import (
@@ -130,16 +130,18 @@ func (w writer) pool(p pool.Snapshot) {
 	w.histogram("executor_seconds", p.Execution, n)
 	w.histogram("executor_idle_seconds", p.QueueWait, n)
 	for reason, count := range map[string]uint64{"full": p.Rejected.Full, "threshold": p.Rejected.Threshold, "timed_out": p.Rejected.TimedOut, "closed": p.Rejected.Closed} {
-		w.counter("executor_rejected_tasks_total", count, n, reason)
+		w.counter("loadline_pool_rejected_tasks_total", count, n, reason)
 	}
 	w.counter("loadline_pool_submitted_tasks_total", p.Submitted, n)
 	for outcome, count := range map[string]uint64{"completed": p.Completed, "failed": p.Failed, "cancelled": p.Cancelled, "discarded": p.Discarded} {
 		w.counter("loadline_pool_ended_tasks_total", count, n, outcome)
 	}
 	w.counter("loadline_pool_panicked_tasks_total", p.Panicked, n)
-	w.counter("loadline_pool_abandoned_tasks_total", p.Abandoned, n)
+	w.counter("loadline_pool_abandoned_tasks_total", p.Abandoned+p.Cancelled, n)
 	w.gauge("loadline_pool_zombie_threads", float64(p.Zombies), n)
 	w.gauge("loadline_pool_blocked_callers", float64(p.Blocked), n)
+	w.gauge("loadline_pool_active_high_threads", float64(p.LargestActive), n)
+	w.gauge("loadline_pool_queue_high_tasks", float64(p.LargestWaiting), n)
 	w.gauge("loadline_pool_recent_max_active_threads", float64(p.RecentActive), n)
 	w.gauge("loadline_pool_recent_max_queued_tasks", float64(p.RecentWaiting), n)
 }
@@ -148,13 +150,20 @@ func (w writer) bulkhead(b bulkhead.Snapshot) {
 	n := b.Name
 	w.gauge("resilience4j_bulkhead_available_concurrent_calls", float64(max(b.Settings.Permits-b.InUse, 0)), n)
 	w.gauge("resilience4j_bulkhead_max_allowed_concurrent_calls", float64(b.Settings.Permits), n)
-	w.gauge("loadline_bulkhead_waiting_callers", float64(b.Waiting), n)
-	w.gauge("loadline_bulkhead_largest_concurrent_calls", float64(b.LargestInUse), n)
+	w.gauge("loadline_bulkhead_queued_calls", float64(b.Waiting), n)
+	if b.Settings.MaxWaiting != bulkhead.Unbounded {
+		w.gauge("loadline_bulkhead_queue_capacity_calls", float64(b.Settings.MaxWaiting), n)
+	}
+	w.gauge("loadline_bulkhead_active_high_calls", float64(b.LargestInUse), n)
+	w.counter("loadline_bulkhead_completed_calls_total", b.Granted-min(uint64(b.InUse), b.Granted), n)
 	w.counter("loadline_bulkhead_granted_calls_total", b.Granted, n)
 	for reason, count := range map[string]uint64{"full": b.Rejected.Full, "timed_out": b.Rejected.TimedOut, "too_heavy": b.Rejected.TooHeavy} {
 		w.counter("loadline_bulkhead_rejected_calls_total", count, n, reason)
 	}
 	w.histogram("loadline_bulkhead_wait_seconds", b.Wait, n)
+	if b.Hold.N() > 0 {
+		w.histogram("loadline_bulkhead_execution_seconds", b.Hold, n)
+	}
 }
 
 // states are resilience4j's names of what a breaker may be.

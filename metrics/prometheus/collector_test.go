@@ -1,6 +1,7 @@
 package prometheus_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -18,6 +19,8 @@ import (
 	"github.com/loadline-dev/loadline/breaker"
 	"github.com/loadline-dev/loadline/bulkhead"
 	"github.com/loadline-dev/loadline/command"
+	"github.com/loadline-dev/loadline/internal/parse/exposition"
+	"github.com/loadline-dev/loadline/internal/record"
 	export "github.com/loadline-dev/loadline/metrics/prometheus"
 	"github.com/loadline-dev/loadline/pool"
 	"github.com/loadline-dev/loadline/registry"
@@ -184,6 +187,39 @@ func TestWhatIsNotKnownIsAbsent(t *testing.T) {
 		if got[name] != nil {
 			t.Errorf("%s: got %v", name, got[name])
 		}
+	}
+}
+
+// The reader of loadline's own observer is the independent judge of the names.
+func TestTheObserverReadsPoolsAndBulkheadsBack(t *testing.T) {
+	var out bytes.Buffer
+	for _, f := range gather(t, export.New(populated(t), export.Config{})) {
+		_, err := expfmt.MetricFamilyToText(&out, f)
+		must(t, 0, err)
+	}
+	reading, err := exposition.Read(&out)
+	must(t, 0, err)
+	found := map[string]record.PoolSample{}
+	for _, p := range reading.Pools {
+		found[p.Pool] = p
+	}
+	check := func(pool, what string, got *float64, want float64) {
+		t.Helper()
+		if got == nil || *got != want {
+			t.Errorf("%s %s: got %v, want %v", pool, what, got, want)
+		}
+	}
+	biz, db := found["biz"], found["db"]
+	check("biz", "core", biz.Core, 2)
+	check("biz", "max", biz.Max, 4)
+	check("biz", "capacity", biz.Capacity, 7)
+	check("biz", "completed", biz.Completed, 3)
+	check("biz", "rejected", biz.Rejected, 0)
+	check("db", "max", db.Max, 1)
+	check("db", "active", db.Active, 1)
+	check("db", "rejected", db.Rejected, 2)
+	if biz.Execution == nil || biz.Execution.Count != 3 || biz.QueueWait == nil {
+		t.Errorf("distributions: got %+v and %+v", biz.Execution, biz.QueueWait)
 	}
 }
 
