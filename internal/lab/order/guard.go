@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/loadline-dev/loadline/bulkhead"
+	"github.com/loadline-dev/loadline/internal/lab/expose"
 	"github.com/loadline-dev/loadline/pool"
 )
 
@@ -19,7 +20,7 @@ type call func(context.Context) ([]byte, error)
 type guard interface {
 	do(ctx context.Context, f call) ([]byte, error)
 	// expose writes the isolation's own metrics.
-	expose(e *exposition)
+	expose(t *expose.Text)
 	// close waits for calls under way until ctx ends. No call may begin any more.
 	close(ctx context.Context) error
 }
@@ -44,7 +45,7 @@ func (u unbounded) do(ctx context.Context, f call) ([]byte, error) {
 	return f(ctx)
 }
 
-func (u unbounded) expose(*exposition) {}
+func (u unbounded) expose(*expose.Text) {}
 
 func (u unbounded) close(context.Context) error { return nil }
 

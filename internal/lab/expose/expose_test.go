@@ -1,4 +1,4 @@
-package order
+package expose_test
 
 import (
 	"slices"
@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/loadline-dev/loadline/internal/buckets"
+	"github.com/loadline-dev/loadline/internal/lab/expose"
 )
 
 func TestAnExposedBucketCountsWhatIsNotLonger(t *testing.T) {
@@ -20,10 +21,11 @@ func TestAnExposedBucketCountsWhatIsNotLonger(t *testing.T) {
 		for _, d := range took {
 			h.RecordN(time.Duration(d), 1)
 		}
-		e := exposition{label: `name="price"`}
-		e.histogram("executor_seconds", "Execution.", h)
+		var e expose.Text
+		e.Family("executor_seconds", "histogram", "Execution.")
+		e.Histogram("executor_seconds", `name="price"`, h)
 		parser := expfmt.NewTextParser(model.UTF8Validation)
-		families, err := parser.TextToMetricFamilies(strings.NewReader(string(e.text)))
+		families, err := parser.TextToMetricFamilies(strings.NewReader(string(e.Bytes())))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +51,7 @@ func TestAnExposedBucketCountsWhatIsNotLonger(t *testing.T) {
 }
 
 func TestExposedBoundsAreFineAroundTheStudysServiceTime(t *testing.T) {
-	bounds := exposedBounds()
+	bounds := expose.Bounds()
 	if !slices.IsSorted(bounds) || len(bounds) > 200 || bounds[0] > 100*time.Microsecond || bounds[len(bounds)-1] < 4*time.Second {
 		t.Fatalf("%d bounds from %v to %v", len(bounds), bounds[0], bounds[len(bounds)-1])
 	}
