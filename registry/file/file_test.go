@@ -202,3 +202,38 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestTheDocumentInTheManualIsAcceptedByTheRegistryAndTheChecker(t *testing.T) {
+	manual, err := os.ReadFile("../../docs/formats/settings.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(manual), "```yaml\n")
+	text, _, _ := strings.Cut(rest, "```")
+	d, err := file.Parse("settings.md", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, p := newRegistry(t)
+	result, err := r.Apply(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := p.Settings(); s.Core != 30 || s.Max != 50 || len(result.Pending) != 3 {
+		t.Errorf("got %+v, pending %v", s, result.Pending)
+	}
+	for _, f := range result.Findings {
+		if f.Severity != "info" {
+			t.Errorf("the manual's example has a trap: %s", f.Text)
+		}
+	}
+	sys, err := settings.Read(settings.File{Name: "settings.md", Text: []byte(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range lint.Check(sys).Findings {
+		if f.Severity != "info" {
+			t.Errorf("the checker says: %s", f.Text)
+		}
+	}
+}
