@@ -3,22 +3,32 @@ package experiment
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"time"
 
 	"github.com/loadline-dev/loadline/internal/archive"
 	"github.com/loadline-dev/loadline/internal/load"
 	"github.com/loadline-dev/loadline/internal/plan"
 	"github.com/loadline-dev/loadline/internal/record"
+	"github.com/loadline-dev/loadline/internal/schedule"
 )
 
 // measure drives the load of one cell while the services are sampled on the cell's clock.
 func (r *runner) measure(ctx context.Context, expanded *plan.Plan, cell plan.Cell) error {
+	shape, err := r.shape(expanded)
+	if err != nil {
+		return err
+	}
+	if n := len(shape.Recorded); n > 0 {
+		cell.Load.RatePerSec = float64(n) / max(shape.Recorded[n-1].Seconds(), expanded.Load.Measure.Seconds())
+	}
 	origin := r.Now()
 	writer, err := r.Writer.BeginCell(cellRecord(expanded, cell, origin))
 	if err != nil {
 		return err
 	}
-	err = r.drive(ctx, expanded, cell, origin, writer)
+	err = r.drive(ctx, expanded, cell, shape, origin, writer)
 	end := archive.CellEnd{Partial: err != nil}
 	if err != nil && ctx.Err() == nil {
 		end.Failure = err.Error()
@@ -26,8 +36,8 @@ func (r *runner) measure(ctx context.Context, expanded *plan.Plan, cell plan.Cel
 	return errors.Join(err, writer.End(end))
 }
 
-func (r *runner) drive(ctx context.Context, expanded *plan.Plan, cell plan.Cell, origin time.Time, writer *archive.CellWriter) error {
-	job := load.Job{Target: expanded.Target, Load: cell.Load, Shape: load.ShapeOf(expanded.Load), Phases: lengths(expanded.Load), Origin: origin}
+func (r *runner) drive(ctx context.Context, expanded *plan.Plan, cell plan.Cell, shape load.Shape, origin time.Time, writer *archive.CellWriter) error {
+	job := load.Job{Target: expanded.Target, Load: cell.Load, Shape: shape, Phases: lengths(expanded.Load), Origin: origin}
 	watched, unwatch := r.fleet.watch(ctx)
 	defer unwatch()
 	stopSampling := r.sample(watched, expanded, cell, origin, writer)
@@ -72,3 +82,20 @@ func (t *tap) Interval(iv record.Interval) error {
 
 // unanswered tells whether requests were sent and none was answered.
 func (t *tap) unanswered() bool { return t.planned > 0 && t.answered == 0 }
+
+// shape is the load's shape, with recorded arrivals read from their file.
+func (r *runner) shape(expanded *plan.Plan) (load.Shape, error) {
+	shape := load.ShapeOf(expanded.Load)
+	if expanded.Load.Recorded == "" {
+		return shape, nil
+	}
+	f, err := os.Open(below(r.Folder, expanded.Load.Recorded))
+	if err != nil {
+		return shape, fmt.Errorf("load.recorded: %w", err)
+	}
+	defer f.Close()
+	if shape.Recorded, err = schedule.Read(f); err != nil {
+		return shape, fmt.Errorf("load.recorded: %s: %w", expanded.Load.Recorded, err)
+	}
+	return shape, nil
+}

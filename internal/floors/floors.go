@@ -36,7 +36,7 @@ func rules() []Package {
 		{Path: "internal/buckets", Floor: Rules},
 		{Path: "internal/hist", Floor: Rules, Sideways: []string{"internal/buckets"}},
 		{Path: "internal/record", Floor: Rules, Sideways: []string{"internal/hist"}},
-		{Path: "internal/plan", Floor: Rules, Sideways: []string{"internal/record"}},
+		{Path: "internal/plan", Floor: Rules, Sideways: []string{"internal/record", "internal/schedule"}},
 		{Path: "internal/schedule", Floor: Rules},
 		{Path: "internal/stat", Floor: Rules},
 		{Path: "internal/queueing", Floor: Rules},

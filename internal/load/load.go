@@ -76,7 +76,7 @@ type Shape struct {
 
 // ShapeOf takes the shape from a plan's load.
 func ShapeOf(l plan.Load) Shape {
-	return Shape{ThinkKind: l.ThinkKind, Arrivals: l.Arrivals, Seed: l.Seed, MaxInFlight: l.MaxInFlight}
+	return Shape{ThinkKind: l.ThinkKind, Arrivals: l.Arrivals, Seed: l.Seed, MaxInFlight: l.MaxInFlight, Connections: l.Connections, Profile: l.Profile}
 }
 
 // Phases are the planned lengths. Zero lengths are left out; a Window of 0 is refused.

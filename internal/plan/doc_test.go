@@ -37,6 +37,7 @@ func TestTheDocumentNamesEveryKey(t *testing.T) {
 		"target: {zzz: 1}", "target: {request: {zzz: 1}}", "target: {outcomes: [{zzz: 1}]}",
 		"services: {a: {zzz: 1}}", "services: {a: {ready: {zzz: 1}}}", "services: {a: {stop: {zzz: 1}}}",
 		"apply: {zzz: 1}", "apply: {http: {zzz: 1}}",
+		"target: {client: {zzz: 1}}", "target: {client: {tls: {zzz: 1}}}", "load: {profile: [{zzz: 1}]}",
 		"load: {zzz: 1}", "load: {concurrency: {zzz: 1}}", "load: {think: {zzz: 1}, concurrency: 1}",
 		"observe: [{zzz: 1}]",
 	} {

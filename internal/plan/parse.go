@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/loadline-dev/loadline/internal/record"
+	"github.com/loadline-dev/loadline/internal/schedule"
 )
 
 // Parse reads a plan. The name stands in messages; data is the file's text. The error is an *InvalidError with every fault found in
@@ -94,6 +95,13 @@ func (p *Plan) Quick() *Plan {
 
 func (l Load) quick() Load {
 	l.Warmup, l.Measure, l.Discard, l.Rest = 500*time.Millisecond, 2500*time.Millisecond, 0, 300*time.Millisecond
+	if length := schedule.Length(l.Profile); length > 0 {
+		// The whole profile in a short time: its rates stay, its stages shrink.
+		l.Profile = slices.Clone(l.Profile)
+		for i := range l.Profile {
+			l.Profile[i].Length = time.Duration(float64(l.Profile[i].Length) * float64(l.Measure) / float64(length))
+		}
+	}
 	return l
 }
 

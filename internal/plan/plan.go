@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/loadline-dev/loadline/internal/record"
+	"github.com/loadline-dev/loadline/internal/schedule"
 )
 
 // Plan is a checked plan. In what Parse returns, text holds varied values unexpanded as ${name}, and a duration or number that varies
@@ -98,19 +99,22 @@ type Stop struct {
 // Load is the load of all cells.
 type Load struct {
 	Model       record.Model
-	Concurrency []int         // closed
-	Rate        []float64     // open, per second
-	Arrivals    string        // open: ArrivalsPoisson (default) or ArrivalsConstant
-	MaxInFlight int           // open: 0 no cap
-	Think       time.Duration // closed; mean
-	ThinkKind   string        // closed: ThinkConstant (default) or ThinkExponential
-	Warmup      time.Duration // default 10 s
-	Measure     time.Duration // Discard included; default 30 s
-	Discard     time.Duration // default 0
-	Rest        time.Duration // default 2 s
-	Repeats     int           // default 1
-	Order       Order         // default listed
-	Seed        int64         // of shuffles and arrivals; default 1
+	Concurrency []int            // closed
+	Rate        []float64        // open, per second
+	Arrivals    string           // open: ArrivalsPoisson (default) or ArrivalsConstant
+	MaxInFlight int              // open: 0 no cap
+	Connections int              // open: at most so many; 0 no bound
+	Profile     []schedule.Stage // open: a rate that changes, from the end of the warm-up; Rate then holds its mean
+	Recorded    string           // open: a file of recorded arrivals, relative to the plan's folder; Rate is then 0 until it is read
+	Think       time.Duration    // closed; mean
+	ThinkKind   string           // closed: ThinkConstant (default) or ThinkExponential
+	Warmup      time.Duration    // default 10 s
+	Measure     time.Duration    // Discard included; default 30 s
+	Discard     time.Duration    // default 0
+	Rest        time.Duration    // default 2 s
+	Repeats     int              // default 1
+	Order       Order            // default listed
+	Seed        int64            // of shuffles and arrivals; default 1
 }
 
 // The distributions of think times and of the times between arrivals.

@@ -27,7 +27,7 @@ const (
 )
 
 func (r *reader) load(n *node) Load {
-	f := r.mapping(n, "load", "model", "concurrency", "rate", "arrivals", "max_in_flight", "think", "warmup", "measure", "discard", "rest", "repeats",
+	f := r.mapping(n, "load", "model", "concurrency", "rate", "profile", "recorded", "arrivals", "max_in_flight", "connections", "think", "warmup", "measure", "discard", "rest", "repeats",
 		"order", "seed")
 	f.fixed("model", "repeats", "order", "seed")
 	within := span{0, longest}
@@ -55,14 +55,14 @@ func (r *reader) load(n *node) Load {
 // model is the model given, or the one that the steps belong to.
 func (f fields) model() record.Model {
 	fallback := record.Closed
-	if f.has("rate") && !f.has("concurrency") {
+	if !f.has("concurrency") && (f.has("rate") || f.has("profile") || f.has("recorded")) {
 		fallback = record.Open
 	}
 	return record.Model(f.word("model", string(fallback), string(record.Closed), string(record.Open)))
 }
 
 func (f fields) closed(out *Load) {
-	f.foreign("closed", "rate", "arrivals", "max_in_flight")
+	f.foreign("closed", "rate", "profile", "recorded", "arrivals", "max_in_flight", "connections")
 	out.ThinkKind = ThinkConstant
 	for _, v := range f.steps("concurrency", bounds{min: 1, max: maxUsers, whole: true}) {
 		out.Concurrency = append(out.Concurrency, int(v))
@@ -84,9 +84,10 @@ func (f fields) closed(out *Load) {
 
 func (f fields) open(out *Load) {
 	f.foreign("open", "concurrency", "think")
-	out.Rate = f.steps("rate", bounds{min: 0, max: maxRate, above: true})
+	f.arrivalsOf(out)
 	out.Arrivals = f.word("arrivals", ArrivalsPoisson, ArrivalsPoisson, ArrivalsConstant)
 	out.MaxInFlight = f.whole("max_in_flight", 0, 0, maxUsers)
+	out.Connections = f.whole("connections", 0, 0, maxUsers)
 }
 
 // foreign refuses keys of the other model.

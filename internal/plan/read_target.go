@@ -19,13 +19,16 @@ const (
 const tokenChars = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" // RFC 9110, section 5.6.2
 
 func (r *reader) target(n *node) Target {
-	f := r.mapping(n, "target", "request", "outcomes")
+	f := r.mapping(n, "target", "request", "outcomes", "client")
 	var out Target
 	if req := f.need("request", "a mapping with url"); req != nil {
 		out.Request = r.request(req, "target.request", "url", "method", "headers", "body", "body_file", "timeout")
 	}
 	if rules := f.find("outcomes"); rules != nil {
 		out.Outcomes = r.outcomes(rules)
+	}
+	if c := f.find("client"); c != nil {
+		out.Client = r.client(c)
 	}
 	return out
 }
