@@ -132,9 +132,9 @@ func (b *Breaker) done(now, elapsed time.Duration, ticket policy.BreakerTicket, 
 	if g.window.over(now) {
 		b.moveOn(now)
 	}
-	sum := g.window.add(calls, slow)
-	if g.rules.Mode == policy.BreakerStandard && word&wordKind <= wordPassTimed && g.trips(sum) {
-		b.judge(now, g, ticket, sum)
+	sum, settled := g.window.add(calls, slow)
+	if g.rules.Mode == policy.BreakerStandard && word&wordKind <= wordPassTimed && (!settled || g.trips(sum)) {
+		b.judge(now, g, ticket, sum, settled)
 	}
 }
 
@@ -164,15 +164,20 @@ func (g *gear) trips(calls uint64) bool {
 	if (calls&(oneCall-1))*policy.PartsPerMillion >= g.rules.FailurePPM*total {
 		return true
 	}
-	return g.rules.SlowPPM > 0 && g.window.sum.slow.Load()*policy.PartsPerMillion >= g.rules.SlowPPM*total
+	return g.rules.SlowPPM > 0 && g.window.slowCalls()*policy.PartsPerMillion >= g.rules.SlowPPM*total
 }
 
-// judge trips the breaker by the sum that the caller's own addition made, unless it has closed anew or been changed in the meantime.
-func (b *Breaker) judge(now time.Duration, g *gear, ticket policy.BreakerTicket, calls uint64) {
+// judge trips the breaker by the sum that the caller's own addition made, or by what the window holds now if that is not settled, unless the
+// breaker has closed anew or been changed in the meantime.
+func (b *Breaker) judge(now time.Duration, g *gear, ticket policy.BreakerTicket, calls uint64, settled bool) {
 	b.mu.Lock()
 	now = b.advanceLocked(now)
 	if b.gear.Load() == g && b.gate.Epoch() == ticket.Epoch {
-		b.gate.Judge(now, tallyOf(calls, g.window.sum.slow.Load()))
+		tally := tallyOf(calls, g.window.slowCalls())
+		if !settled {
+			tally = g.window.tally()
+		}
+		b.gate.Judge(now, tally)
 	}
 	b.unlockAndDeliver()
 }

@@ -126,10 +126,15 @@ func (k *call) withdraw(ctx context.Context, who int, err error) (Outcome, error
 	c, s := k.c, k.slot
 	k.slot = nil
 	if !s.release(k.word) {
+		k.marked = true
 		outcome := c.watch.returned(s, false)
 		return outcome, c.markedError(ctx, outcome)
 	}
-	s.settle(k.word)
+	now := k.began
+	if s.asked.Load() != nil { // it waited
+		now = c.clock.Now()
+		s.settle(k.word)
+	}
 	outcome := Rejected
 	if left := ctx.Err(); left != nil {
 		outcome, err = Cancelled, left
@@ -138,7 +143,7 @@ func (k *call) withdraw(ctx context.Context, who int, err error) (Outcome, error
 		err = c.rejection(err)
 	}
 	c.meters.outcomes[outcome].Add(1)
-	k.breaker.DoneAt(c.breakerTime(c.clock.Now()), verdicts[outcome])
+	k.breaker.DoneAt(c.breakerTime(now), verdicts[outcome])
 	return outcome, err
 }
 

@@ -44,7 +44,7 @@ func (c *Command[T]) onWorker(ctx context.Context, g *gear, fn func(context.Cont
 	e.g, e.parent, e.fn = g, ctx, fn
 	var value T
 	outcome, err := e.send(ctx, e)
-	if e.early == nil {
+	if e.early == nil { // else the worker may still be at it
 		value = e.value
 		if !e.marked { // else the watch may still look at it
 			e.clear()
@@ -145,7 +145,6 @@ func (p *passage) abandon(s *slot, why error) {
 // result is what the caller gets once he was told.
 func (p *passage) result(ctx context.Context, s *slot, serial uint64) (Outcome, error) {
 	c := p.c
-	var panicked *pool.PanicError
 	switch early := p.early; {
 	case early == nil:
 		return p.outcome, p.err
@@ -155,7 +154,7 @@ func (p *passage) result(ctx context.Context, s *slot, serial uint64) (Outcome, 
 		return Rejected, early
 	case early == errLeft:
 		return Cancelled, ctx.Err()
-	case errors.As(early, &panicked), errors.Is(early, pool.ErrGoexit):
+	case died(early):
 		if p.outcome == Failure {
 			return Failure, early
 		}
@@ -168,11 +167,16 @@ func (p *passage) result(ctx context.Context, s *slot, serial uint64) (Outcome, 
 	}
 }
 
-// refused is the end of a call that the pool did not take, or dropped before a worker had it.
+// died tells whether a task ended without returning.
+func died(early error) bool {
+	var panicked *pool.PanicError
+	return errors.As(early, &panicked) || errors.Is(early, pool.ErrGoexit)
+}
+
+// refused is the end of a call that the pool did not take, or dropped before a worker had it. Nobody else holds it then, unless it was marked.
 func (p *passage) refused(ctx context.Context, err error) (Outcome, error) {
-	outcome, err := p.withdraw(ctx, byPool, err)
-	p.early = err // keeps the passage from being used again, since the watch may still look at it
-	return outcome, err
+	p.early = nil
+	return p.withdraw(ctx, byPool, err)
 }
 
 // arrive is the beginning of the worker's part; false means that the caller has left and the function must not be called.
