@@ -134,7 +134,7 @@ func (l *loop) connected(c *conn) {
 // transmit begins to write the request.
 func (l *loop) transmit(c *conn) {
 	l.rec.byAddr[c.addr]++
-	c.response.Begin(l.wanted, c.message.head)
+	c.response.Begin(l.wanted, &l.memory, c.message.head)
 	c.state = waiting
 	l.write(c)
 }

@@ -40,6 +40,7 @@ type loop struct {
 	now      int64 // ns since the origin, as last read
 	rec      *recorder
 	meter    *threadMeter
+	memory   wire.Memory
 	wheel    wheel
 	agenda   agenda
 	conns    []*conn

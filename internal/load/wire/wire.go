@@ -69,6 +69,7 @@ const (
 // Response reads one response after another on one connection. Use Begin before each; the zero value is not ready.
 type Response struct {
 	wanted  *Wanted
+	memory  *Memory
 	line    []byte   // the part of a line that has come so far
 	values  [][]byte // of the wanted headers
 	body    []byte
@@ -87,9 +88,9 @@ type Response struct {
 	started bool // a byte of the response has come
 }
 
-// Begin gets ready for the next response. head says that it answers a HEAD request, which has no body.
-func (r *Response) Begin(w *Wanted, head bool) {
-	r.wanted, r.head = w, head
+// Begin gets ready for the next response. m may be nil. head says that it answers a HEAD request, which has no body.
+func (r *Response) Begin(w *Wanted, m *Memory, head bool) {
+	r.wanted, r.memory, r.head = w, m, head
 	r.line, r.body = r.line[:0], r.body[:0]
 	r.started, r.header = false, 0
 	r.restart()
@@ -145,6 +146,34 @@ func (r *Response) End() bool {
 // Feed takes bytes and returns how many of them belong to the response: all, unless it became complete before. After an error the
 // connection is of no further use.
 func (r *Response) Feed(data []byte) (int, error) {
+	if r.memory == nil || r.started {
+		return r.read(data)
+	}
+	if n := r.memory.recall(r, data); n > 0 {
+		more, err := r.read(data[n:])
+		return n + more, err
+	}
+	return r.readNew(data)
+}
+
+// readNew reads an answer that begins with the bytes, and remembers its head when all of it is among them.
+func (r *Response) readNew(data []byte) (int, error) {
+	at := 0
+	for at < len(data) && (r.state == inStatusLine || r.state == inHeader) {
+		n, err := r.step(data[at:])
+		at += n
+		if err != nil {
+			return at, err
+		}
+	}
+	if r.state > inHeader {
+		r.memory.remember(r, data[:at])
+	}
+	n, err := r.read(data[at:])
+	return at + n, err
+}
+
+func (r *Response) read(data []byte) (int, error) {
 	at := 0
 	for at < len(data) && r.state != done {
 		n, err := r.step(data[at:])

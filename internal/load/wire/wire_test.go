@@ -27,7 +27,7 @@ func wanted(t interface{ Fatal(...any) }) *wire.Wanted {
 func read(t testing.TB, text string, head bool) (*wire.Response, int, error) {
 	t.Helper()
 	var r wire.Response
-	r.Begin(wanted(t), head)
+	r.Begin(wanted(t), nil, head)
 	n, err := r.Feed([]byte(text))
 	return &r, n, err
 }
@@ -106,7 +106,7 @@ func TestWantedHeadersAreKeptWhateverTheirCase(t *testing.T) {
 	if string(a) != "1, 2" || string(s) != "me" || !okA || !okS {
 		t.Errorf("got %q %v, %q %v", a, okA, s, okS)
 	}
-	r.Begin(wanted(t), false)
+	r.Begin(wanted(t), nil, false)
 	if _, ok := r.Value(0); ok {
 		t.Error("a new answer has no headers yet")
 	}
@@ -120,8 +120,9 @@ func TestReadingAllocatesNothing(t *testing.T) {
 	text := []byte("HTTP/1.1 503 Service Unavailable\r\nServer: x\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nX-Loadline-Outcome: rejected\r\n" +
 		"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
 	var r wire.Response
+	var m wire.Memory
 	allocs := testing.AllocsPerRun(100, func() {
-		r.Begin(w, false)
+		r.Begin(w, &m, false)
 		for _, part := range [][]byte{text[:40], text[40:100], text[100:]} { // In the middle of lines.
 			if _, err := r.Feed(part); err != nil {
 				t.Fatal(err)
@@ -190,7 +191,7 @@ func TestAnswersAreReadAsNetHTTPReadsThemInWhateverPieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := answers().Draw(t, "answer")
 		var r wire.Response
-		r.Begin(wanted(t), false)
+		r.Begin(wanted(t), nil, false)
 		for rest := text; len(rest) > 0; {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "piece")
 			if taken, err := r.Feed([]byte(rest[:n])); err != nil || taken != n {
@@ -226,7 +227,7 @@ func FuzzAnswersOfAnyBytes(f *testing.F) {
 		}
 		cut = max(1, min(cut, len(data)))
 		var two wire.Response
-		two.Begin(wanted(t), false)
+		two.Begin(wanted(t), nil, false)
 		var taken int
 		var err2 error
 		for at := 0; at < len(data) && err2 == nil && !two.Done(); {
@@ -257,6 +258,37 @@ func againstNetHTTP(t *testing.T, data []byte, r *wire.Response) {
 	}
 }
 
+func TestARememberedHeadIsReadAsIfItWereNew(t *testing.T) {
+	w := wanted(t)
+	rapid.Check(t, func(t *rapid.T) {
+		var m wire.Memory
+		var r wire.Response
+		// A few answers that come again and again, in whole or in two pieces, so that some are known and some are not.
+		few := rapid.SliceOfN(answers(), 1, 3).Draw(t, "answers")
+		for range rapid.IntRange(1, 12).Draw(t, "times") {
+			text := rapid.SampledFrom(few).Draw(t, "answer")
+			head := rapid.Bool().Draw(t, "head")
+			var plain wire.Response
+			plain.Begin(w, nil, head)
+			wantN, wantErr := plain.Feed([]byte(text))
+			r.Begin(w, &m, head)
+			cut := rapid.IntRange(0, len(text)).Draw(t, "cut")
+			n, err := r.Feed([]byte(text[:cut]))
+			if err == nil && n == cut {
+				var more int
+				more, err = r.Feed([]byte(text[cut:]))
+				n += more
+			}
+			a, okA := r.Value(0)
+			b, okB := plain.Value(0)
+			if n != wantN || (err == nil) != (wantErr == nil) || r.Done() != plain.Done() || r.Status() != plain.Status() || r.Reusable() != plain.Reusable() ||
+				!bytes.Equal(r.Body(), plain.Body()) || okA != okB || !bytes.Equal(a, b) || r.End() != plain.End() {
+				t.Fatalf("%q: with memory %d %v %v, without %d %v %v", text, n, r.Done(), err, wantN, plain.Done(), wantErr)
+			}
+		}
+	})
+}
+
 func BenchmarkFeed(b *testing.B) {
 	w, err := wire.NewWanted(0, "X-Loadline-Outcome")
 	if err != nil {
@@ -265,8 +297,9 @@ func BenchmarkFeed(b *testing.B) {
 	text := []byte("HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Type: text/plain\r\n" +
 		"Content-Length: 2\r\nConnection: keep-alive\r\n\r\nok")
 	var r wire.Response
+	var m wire.Memory
 	for b.Loop() {
-		r.Begin(w, false)
+		r.Begin(w, &m, false)
 		if _, err := r.Feed(text); err != nil || !r.Done() {
 			b.Fatal(err)
 		}
