@@ -120,6 +120,7 @@ type gear struct {
 	settings Settings
 	closed   bool
 	bulkhead *bulkhead.Bulkhead // nil without a semaphore
+	shared   bool               // the bulkhead is not the command's own
 	pool     *pool.Pool
 	timeout  time.Duration // farAway for none
 	waits    bool          // MaxWait bounds a wait

@@ -18,7 +18,8 @@ type call struct {
 	deadline time.Duration
 	inner    context.Context // the function's
 	breaker  breaker.Permit
-	permit   bulkhead.Permit
+	inside   *bulkhead.Bulkhead // the command's own, while the call is in it
+	permit   bulkhead.Permit    // of a shared one
 	marked   bool // it was counted before it returned
 }
 
@@ -89,8 +90,7 @@ func (c *Control) refuse(outcome Outcome, err error) (Outcome, error) {
 
 // acquire takes a permit, waiting for it where the bulkhead lets it.
 func (k *call) acquire(ctx context.Context, g *gear) (Outcome, error) {
-	var err error
-	if k.permit, err = g.bulkhead.Acquire(k.inner); err != nil {
+	if err := k.ask(g); err != nil {
 		return k.withdraw(ctx, byBulkhead, err)
 	}
 	if k.slot.asked.Load() != nil { // a bulkhead that makes its caller wait asks for Done
@@ -100,11 +100,31 @@ func (k *call) acquire(ctx context.Context, g *gear) (Outcome, error) {
 		return Success, nil
 	}
 	if !k.postpone(k.start + g.timeout) {
-		k.permit.Release()
+		k.giveBack()
 		return k.withdraw(ctx, byBulkhead, k.c.errTimeout)
 	}
 	k.inner = k.slot.contextOver(ctx, k.word)
 	return Success, nil
+}
+
+func (k *call) ask(g *gear) (err error) {
+	if g.shared {
+		k.permit, err = g.bulkhead.Acquire(k.inner)
+		return err
+	}
+	if err = g.bulkhead.Enter(k.inner); err == nil {
+		k.inside = g.bulkhead
+	}
+	return err
+}
+
+func (k *call) giveBack() {
+	if k.inside != nil {
+		k.inside.Leave()
+		k.inside = nil
+		return
+	}
+	k.permit.Release()
 }
 
 // postpone gives the call another deadline; false means that it has been marked as over time.
@@ -162,7 +182,7 @@ func (k *call) end(ctx context.Context, err error) (Outcome, error) {
 	c, s := k.c, k.slot
 	now := c.clock.Now()
 	k.slot = nil
-	k.permit.Release()
+	k.giveBack()
 	outcome := Success
 	switch {
 	case now >= k.deadline:

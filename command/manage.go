@@ -57,7 +57,7 @@ func (c *Control) shiftLocked(settings Settings) {
 		g.timeout = farAway
 	}
 	if settings.Isolation == Semaphore {
-		g.bulkhead = c.bulkhead
+		g.bulkhead, g.shared = c.bulkhead, c.parts.bulkhead != nil
 	}
 	g.waits = settings.MaxWait > 0 || settings.Isolation == Semaphore && c.parts.bulkhead != nil
 	g.entered, g.queued = g.timeout, g.timeout
