@@ -112,6 +112,7 @@ func (r *Registry) change(reason string, options []Option, edit func(*draft) err
 	for _, o := range options {
 		o(&ask)
 	}
+	defer r.deliver()
 	r.changing.Lock()
 	defer r.changing.Unlock()
 	c := r.draft()
@@ -283,15 +284,43 @@ func (r *Registry) commit(c *draft, ask change) Result {
 	r.document, r.tier, r.override = c.document, c.tier, c.override
 	done := Change{Version: r.version, At: r.config.Now(), By: ask.by, Reason: ask.reason, Tier: c.tier, Edits: edits}
 	if !same {
-		r.history = append(r.history, done)
-		r.history = r.history[max(0, len(r.history)-r.config.History):]
+		r.rememberLocked(done)
 	}
 	result := Result{Version: r.version, Changed: edits, Pending: c.pending(), Findings: c.findings}
 	r.mu.Unlock()
-	if !same && r.config.OnChange != nil {
-		r.config.OnChange(done)
-	}
 	return result
+}
+
+// rememberLocked writes the history and keeps the change for OnChange.
+func (r *Registry) rememberLocked(done Change) {
+	r.history = append(r.history, done)
+	r.history = r.history[max(0, len(r.history)-r.config.History):]
+	if r.config.OnChange != nil {
+		r.outbox = append(r.outbox, done)
+	}
+}
+
+// deliver hands changes to OnChange in order and outside locks. While one goroutine delivers, others leave theirs to it.
+func (r *Registry) deliver() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.delivering {
+		return
+	}
+	r.delivering = true
+	defer func() { r.delivering = false }()
+	for len(r.outbox) > 0 {
+		done := r.outbox[0]
+		r.outbox = r.outbox[1:]
+		r.tell(done)
+	}
+}
+
+// tell calls OnChange with mu given back meanwhile, whatever the callee does.
+func (r *Registry) tell(done Change) {
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	r.config.OnChange(done)
 }
 
 // pending are entries of the document that no member has.
@@ -341,7 +370,7 @@ func editsOf(s step) []Edit {
 func (r *Registry) History() []Change {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.history)
+	return append([]Change{}, r.history...)
 }
 
 // Document is the document in force, and the tier.

@@ -59,7 +59,7 @@ func (r *Registry) Starvation() []Finding {
 	r.learnAll()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.graph.found)
+	return append([]Finding{}, r.graph.found...)
 }
 
 // learnAll takes up the waits of pools that do not tell by a hook.

@@ -46,8 +46,8 @@ type Config struct {
 	Downstreams map[string]Downstream
 	// History is how many changes are kept: 1 to 100 000, 1000 by default. The oldest are forgotten first.
 	History int
-	// OnChange learns of each change, OnStarvation of each pool or cycle of pools that waits on itself, once each. Both are called
-	// outside locks, on the goroutine that caused it: OnStarvation before the wait begins. None is required.
+	// OnChange learns of each change, in order; OnStarvation of each pool or cycle of pools that waits on itself, once each and before
+	// the wait begins. Both are called outside locks, on a goroutine that changes or waits, and may use the registry. None is required.
 	OnChange     func(Change)
 	OnStarvation func(Finding)
 	// Now is the clock of history, schedule and streams: time.Now by default.
@@ -80,7 +80,8 @@ func outside(field string, found, highest, otherwise int) error {
 }
 
 // Registry keeps members by kind and name. It is safe for concurrent use and must be made by New; it owns no goroutine (Run is the
-// caller's) and needs no closing. Members are not closed with it.
+// caller's) and needs no closing. Members are not closed with it. Hooks of the members themselves run while a change is under way
+// and must not call back methods that change, list or judge settings.
 type Registry struct {
 	config Config
 
@@ -93,9 +94,12 @@ type Registry struct {
 	override map[Kind]map[string]Section
 	version  uint64
 	history  []Change
+	outbox   []Change // for OnChange
 	streams  int
-	rolling  *rolling
 	graph    graph
+
+	delivering bool // a goroutine empties outbox
+	rolling    *rolling
 }
 
 // New returns an empty registry.
@@ -183,6 +187,7 @@ func entryOf(thing any) (*entry, error) {
 }
 
 func (r *Registry) add(e *entry) error {
+	defer r.deliver()
 	r.changing.Lock()
 	defer r.changing.Unlock()
 	if err := r.insert(e); err != nil {

@@ -37,12 +37,9 @@ func (r *Registry) Run(ctx context.Context) error {
 func (r *Registry) refused(tier string, err error) {
 	r.mu.Lock()
 	done := Change{Version: r.version, At: r.config.Now(), By: "schedule", Reason: "refused: tier " + tier + ": " + err.Error(), Tier: r.tier, Edits: []Edit{}}
-	r.history = append(r.history, done)
-	r.history = r.history[max(0, len(r.history)-r.config.History):]
+	r.rememberLocked(done)
 	r.mu.Unlock()
-	if r.config.OnChange != nil {
-		r.config.OnChange(done)
-	}
+	r.deliver()
 }
 
 // begun is a shift with the instant at which it began.

@@ -81,3 +81,16 @@ func minimumAboveWindow(b limits.Breaker) []Finding {
 			b.Volume.Value, b.WindowCalls.Value, b.WindowCalls.Value),
 		"minimum <= window", figures{"minimum": b.Volume.Value, "window": b.WindowCalls.Value}, b.Volume.At, b.WindowCalls.At)}
 }
+
+// refusedProbe is the same trap in Hystrix, where no setting mends it: a probe that finds no permit marks nothing.
+func refusedProbe(_ *scene, c limits.Command) []Finding {
+	b := c.Breaker
+	if c.Library || b == nil || !b.RefusalsFail || !b.Enabled.Value || c.Isolation.Value != limits.Permits || !c.Permits.Known {
+		return nil
+	}
+	return []Finding{report(HalfOpenWithoutExpiry, finding.Info,
+		fmt.Sprintf("command %s: Hystrix sends one probe after %s; one that finds none of the %d permits free marks nothing, and the breaker may refuse for good",
+			c.Name, ms(b.Sleep.Value), c.Permits.Value),
+		"permits that are not all taken by slow calls: a read timeout below the sleep window", figures{"permits": c.Permits.Value, "sleep_window_ms": millis(b.Sleep.Value)},
+		c.Permits.At, b.Sleep.At)}
+}

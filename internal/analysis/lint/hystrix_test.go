@@ -149,3 +149,36 @@ func TestATimeoutOfACommandBoundsItsPoolsQueue(t *testing.T) {
 		t.Errorf("got %s; next %s", f.Text, f.Next)
 	}
 }
+
+// Measured: raising coreSize at run time above the old maximum fails every call on a modern JDK.
+func TestLiveChangesThatHystrixMisappliesAreNamed(t *testing.T) {
+	before := pool("coreSize=10")
+	for _, c := range []struct {
+		after limits.System
+		code  finding.Code
+		text  string
+	}{
+		{pool("coreSize=30"), lint.CoreRaisedAboveMax, "core goes from 10 to 30, above the maximum of 10 in force"},
+		{pool("coreSize=10", "maxQueueSize=50", "queueSizeRejectionThreshold=50"), lint.ChangeWithoutEffect, "maxQueueSize goes from -1 to 50"},
+		{pool("coreSize=10", "allowMaximumSizeToDivergeFromCoreSize=true"), lint.ChangeWithoutEffect, "false stays in force"},
+	} {
+		got := lint.Changes(before, c.after)
+		if len(got) != 1 || got[0].Code != c.code || !strings.Contains(got[0].Text, c.text) || got[0].Next == "" {
+			t.Errorf("%s: got %+v", c.text, got)
+		}
+	}
+	if got := lint.Changes(pool("coreSize=10", "maximumSize=40", "allowMaximumSizeToDivergeFromCoreSize=true"),
+		pool("coreSize=30", "maximumSize=40", "allowMaximumSizeToDivergeFromCoreSize=true")); len(got) != 0 {
+		t.Errorf("within the maximum in force: got %+v", got)
+	}
+}
+
+func TestAProbeThatFindsNoPermitIsAKnownTrapOfHystrix(t *testing.T) {
+	sys := properly("hystrix.command.a.execution.isolation.strategy=SEMAPHORE")
+	if f := only(t, sys, lint.HalfOpenWithoutExpiry); f.Severity != finding.Info || !strings.Contains(f.Text, "5000 ms") {
+		t.Errorf("got %+v", f)
+	}
+	if got := codes(properly("hystrix.command.a.circuitBreaker.requestVolumeThreshold=20")); slices.Contains(got, lint.HalfOpenWithoutExpiry) {
+		t.Errorf("a thread's probe ends by its timeout: got %v", got)
+	}
+}

@@ -39,6 +39,8 @@ const (
 	SlowCallsNeverSeen      finding.Code = "slow-calls-never-seen"
 	MinimumAboveWindow      finding.Code = "minimum-above-window"
 	BindingLimit            finding.Code = "binding-limit"
+	CoreRaisedAboveMax      finding.Code = "core-raised-above-max"
+	ChangeWithoutEffect     finding.Code = "change-without-effect"
 )
 
 // Rules is the table: every code with its meaning, in the order in which they are applied.
@@ -96,7 +98,7 @@ func breakerRules() []Rule {
 	return []Rule{
 		{BreakerNeverTrips, "no traffic makes the breaker open", eachBreaker(breakerNeverTrips)},
 		{BreakerAlwaysOpen, "the breaker refuses healthy calls", eachBreaker(breakerAlwaysOpen)},
-		{HalfOpenWithoutExpiry, "a probe that does not come back leaves the breaker half-open for ever", eachBreaker(halfOpenWithoutExpiry)},
+		{HalfOpenWithoutExpiry, "a probe that does not come back leaves the breaker half-open for ever", all(eachBreaker(halfOpenWithoutExpiry), eachCommand(refusedProbe))},
 		{SlowCallsNeverSeen, "a call ends by its timeout before it counts as slow", eachBreaker(slowCallsNeverSeen)},
 		{MinimumAboveWindow, "the minimum of calls is more than the window keeps", eachBreaker(minimumAboveWindow)},
 	}
