@@ -14,6 +14,8 @@ func PoolOf(t *threaddump.Thread) string {
 		return t.Labels["pool"]
 	case t.Internal:
 		return "(JVM)"
+	case strings.HasPrefix(t.CreatedBy, "runtime."):
+		return "(runtime)"
 	case t.Name == "" && t.Container != "" && t.Container != "<root>":
 		return withoutHash(t.Container)
 	case t.Name == "" && t.Virtual:

@@ -107,6 +107,8 @@ const deepest = 25
 func ReasonOf(t *threaddump.Thread) Reason {
 	found := fromCalls(t.Stack)
 	switch {
+	case strings.HasPrefix(t.CreatedBy, "runtime.") && t.State != threaddump.Runnable:
+		return Idle // Go's own helpers.
 	case t.State == threaddump.Blocked:
 		return LockWait
 	case t.State == threaddump.Runnable:

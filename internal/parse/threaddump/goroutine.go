@@ -96,7 +96,7 @@ func (g *goroutines) header(line []byte) error {
 func goState(reason string) State {
 	reason = strings.TrimSuffix(reason, " (scan)")
 	switch {
-	case reason == "running", reason == "runnable", reason == "syscall", strings.HasPrefix(reason, "GC "), reason == "preempted", reason == "copystack":
+	case reason == "running", reason == "runnable", reason == "syscall", reason == "GC assist marking", reason == "GC worker (active)", reason == "preempted", reason == "copystack":
 		return Runnable
 	case strings.HasPrefix(reason, "sync.Mutex"), strings.HasPrefix(reason, "sync.RWMutex"):
 		return Blocked
