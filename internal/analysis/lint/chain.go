@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loadline-dev/loadline/internal/analysis/finding"
@@ -54,6 +55,17 @@ func Chains(sys limits.System) []Chain {
 	for _, p := range sys.Pools {
 		if p.Downstream.Known {
 			add(p.Name, append(s.frontHop(), s.poolHops(p)...))
+		}
+	}
+	return out
+}
+
+// binders are the keys of the hops that bind alike.
+func (c Chain) binders() []string {
+	var out []string
+	for _, h := range c.Hops {
+		if h.Slots == c.binding().Slots && !slices.Contains(out, h.Key) {
+			out = append(out, h.Key)
 		}
 	}
 	return out
@@ -176,7 +188,7 @@ func bindingLimits(s *scene) []Finding {
 			at = append(at, h.at)
 		}
 		b := c.binding()
-		next := fmt.Sprintf("call %d %s there; only %s moves this limit", b.Slots+1, beyond(b), b.Key)
+		next := fmt.Sprintf("call %d %s there; only %s moves this limit", b.Slots+1, beyond(b), strings.Join(c.binders(), " together with "))
 		out = append(out, report(BindingLimit, finding.Info, fmt.Sprintf("in flight for %s <= min(%s) = %d: %s binds", c.Name, strings.Join(parts, ", "), b.Slots, b.What),
 			next, evidence, at...))
 	}

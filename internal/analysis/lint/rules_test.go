@@ -178,6 +178,14 @@ func TestTheSmallestLimitOfTheGatewayChainBinds(t *testing.T) {
 	}
 }
 
+func TestLimitsThatBindAlikeAreNamedTogether(t *testing.T) {
+	sys := gateway("hello")
+	sys.Commands[0].Permits = count(50, "permits", 3)
+	if f := only(t, sys, lint.BindingLimit); !strings.Contains(f.Next, "call 51 is refused there; only permits together with ribbon.MaxConnectionsPerHost moves") {
+		t.Errorf("got %s", f.Next)
+	}
+}
+
 func TestTwoHungServicesTakeEveryWorkerInSpiteOfTheirPermits(t *testing.T) {
 	if f := only(t, gateway("hello", "user"), lint.WorkersTakenBySlow); !strings.Contains(f.Text, "2 slow ones × 100 permits") {
 		t.Errorf("got %s", f.Text)

@@ -47,6 +47,10 @@ type document struct {
 
 func readOwn(props []limits.Property) limits.System {
 	d := &document{s: newSource(withPlainPool(props))}
+	for key, p := range d.s.last {
+		p.At = asWritten(p.At)
+		d.s.last[key] = p
+	}
 	d.checkKeys()
 	d.sys.Replicas = d.s.int("replicas")
 	for _, name := range d.entries("pools", d.s.all) {
@@ -77,10 +81,20 @@ func withPlainPool(props []limits.Property) []limits.Property {
 	out := slices.Clone(props)
 	for i, p := range out {
 		if rest, ok := strings.CutPrefix(p.At.Key, "pool."); ok {
-			out[i].At.Key = "pools.pool." + rest
+			out[i].At.Key = plainPool + rest
 		}
 	}
 	return out
+}
+
+// plainPool is where a pool without a name stands while it is read.
+const plainPool = "pools.pool."
+
+func asWritten(at limits.At) limits.At {
+	if rest, ok := strings.CutPrefix(at.Key, plainPool); ok {
+		at.Key = "pool." + rest
+	}
+	return at
 }
 
 // entries are the names in a section, in order of appearance.
@@ -148,7 +162,7 @@ func mapKeys(m map[string][]string) func(func(string) bool) {
 }
 
 func (d *document) unknown(p limits.Property, name string, known []string) {
-	f := limits.Fault{Kind: limits.Invalid, At: p.At, Text: fmt.Sprintf("no such key %q", name), Next: "known are " + strings.Join(known, ", ")}
+	f := limits.Fault{Kind: limits.Invalid, At: asWritten(p.At), Text: fmt.Sprintf("no such key %q", name), Next: "known are " + strings.Join(known, ", ")}
 	if near, ok := limits.Nearest(name, known); ok {
 		f.Next = "did you mean " + near + "?"
 	}

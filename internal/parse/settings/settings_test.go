@@ -270,6 +270,9 @@ func TestConnectionsTimesReplicasAreHeldAgainstADeclaredLimit(t *testing.T) {
 func TestAPlainPoolIsChecked(t *testing.T) {
 	text := "pool:\n  core: 10\n  max: 50\n  queue: 200\n  service_time: 18ms\n  caller_timeout: 100ms\n"
 	wantFinding(t, text, finding.MaxUnreachable, 4, "= 360 ms by then")
+	if f, _ := find(check(t, text), finding.MaxUnreachable); len(f.Keys) == 0 || f.Keys[0] != "pool.queue" {
+		t.Errorf("keys are those of the file: got %v", f.Keys)
+	}
 	wantFinding(t, "pool:\n  core: 10\n  queu: 200\n", lint.InvalidValue, 3, "did you mean queue?")
 	wantFinding(t, "pool:\n  core: ten\n", lint.InvalidValue, 2, `found "ten"`)
 }
