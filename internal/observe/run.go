@@ -32,13 +32,13 @@ type Config struct {
 func (c Config) Validate() error {
 	var faults []error
 	if c.Every != 0 && c.Every < minEvery {
-		faults = append(faults, fmt.Errorf("Every: found %v, allowed 0 (default %v) or at least %v", c.Every, DefaultEvery, minEvery))
+		faults = append(faults, fmt.Errorf("field Every: found %v, allowed 0 (default %v) or at least %v", c.Every, DefaultEvery, minEvery))
 	}
 	if c.Timeout < 0 {
-		faults = append(faults, fmt.Errorf("Timeout: found %v, allowed 0 (default %v) or more", c.Timeout, DefaultTimeout))
+		faults = append(faults, fmt.Errorf("field Timeout: found %v, allowed 0 (default %v) or more", c.Timeout, DefaultTimeout))
 	}
 	if c.CostRatio > 1 {
-		faults = append(faults, fmt.Errorf("CostRatio: found %v, allowed at most 1", c.CostRatio))
+		faults = append(faults, fmt.Errorf("field CostRatio: found %v, allowed at most 1", c.CostRatio))
 	}
 	return errors.Join(faults...)
 }

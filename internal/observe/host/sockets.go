@@ -27,7 +27,7 @@ func (c SocketsConfig) Validate() error {
 	var faults []error
 	for _, p := range c.Ports {
 		if p < 1 || p > highest {
-			faults = append(faults, fmt.Errorf("Ports: found %d, allowed 1 to %d", p, highest))
+			faults = append(faults, fmt.Errorf("field Ports: found %d, allowed 1 to %d", p, highest))
 		}
 	}
 	return errors.Join(faults...)

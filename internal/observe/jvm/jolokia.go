@@ -26,10 +26,10 @@ type JolokiaConfig struct {
 func (c JolokiaConfig) Validate() error {
 	var faults []error
 	if c.Service == "" {
-		faults = append(faults, errors.New("Service: found none, want the service's name"))
+		faults = append(faults, errors.New("field Service: found none, want the service's name"))
 	}
 	if u, err := url.Parse(c.URL); err != nil || u.Host == "" {
-		faults = append(faults, fmt.Errorf("URL: found %q, want http://HOST:PORT/jolokia/", c.URL))
+		faults = append(faults, fmt.Errorf("field URL: found %q, want http://HOST:PORT/jolokia/", c.URL))
 	}
 	return errors.Join(faults...)
 }

@@ -30,13 +30,13 @@ type Config struct {
 func (c Config) Validate() error {
 	var faults []error
 	if c.Service == "" {
-		faults = append(faults, errors.New("Service: found none, want the service's name"))
+		faults = append(faults, errors.New("field Service: found none, want the service's name"))
 	}
 	if c.PID <= 0 {
-		faults = append(faults, fmt.Errorf("PID: found %d, want a process id above 0", c.PID))
+		faults = append(faults, fmt.Errorf("field PID: found %d, want a process id above 0", c.PID))
 	}
 	if c.Groups < 0 {
-		faults = append(faults, fmt.Errorf("Groups: found %d, want 0 or more", c.Groups))
+		faults = append(faults, fmt.Errorf("field Groups: found %d, want 0 or more", c.Groups))
 	}
 	return errors.Join(faults...)
 }

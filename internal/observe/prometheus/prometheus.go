@@ -30,10 +30,10 @@ type Config struct {
 func (c Config) Validate() error {
 	var faults []error
 	if c.Service == "" {
-		faults = append(faults, errors.New("Service: found none, want the service's name"))
+		faults = append(faults, errors.New("field Service: found none, want the service's name"))
 	}
 	if u, err := url.Parse(c.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		faults = append(faults, fmt.Errorf("URL: found %q, want http://HOST:PORT/PATH or https://…", c.URL))
+		faults = append(faults, fmt.Errorf("field URL: found %q, want http://HOST:PORT/PATH or https://…", c.URL))
 	}
 	return errors.Join(faults...)
 }
