@@ -113,8 +113,10 @@ func (p *Pool) expireRunsLocked(now time.Duration, fx *effects) {
 		default:
 			p.abandonLocked(j)
 			fx.rare(func() {
-				j.runner.settle(ErrRunBudget)
-				p.tellAbandoned(j, ErrRunBudget)
+				j.runner.settle(ErrRunBudget) // the task's context ends by a deadline of its own
+				if p.hooks.OnAbandon != nil {
+					p.hooks.OnAbandon(p.name)
+				}
 			})
 		}
 	}

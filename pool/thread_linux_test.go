@@ -1,0 +1,5 @@
+package pool_test
+
+import "syscall"
+
+func threadID() int { return syscall.Gettid() }
