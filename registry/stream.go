@@ -110,7 +110,9 @@ func (r *Registry) events() [][]byte {
 		}
 	}
 	for _, c := range s.Commands {
-		add(commandEvent(s.At, c, r.rolling.commandBefore(c.Name)))
+		e := commandEvent(s.At, c, r.rolling.commandBefore(c.Name))
+		e["rollingMaxConcurrentExecutionCount"] = max(c.Active+c.Zombies, r.rolling.mostActive(c.Name))
+		add(e)
 	}
 	for _, p := range s.Pools {
 		add(poolEvent(s.At, p, r.rolling.poolBefore(p.Name)))
@@ -162,6 +164,17 @@ func (o *rolling) commandBefore(name string) command.Snapshot {
 	return o.kept[0].commands[name]
 }
 
+// mostActive is the most calls that a kept snapshot saw under way.
+func (o *rolling) mostActive(name string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	most := 0
+	for _, k := range o.kept {
+		most = max(most, k.commands[name].Active+k.commands[name].Zombies)
+	}
+	return most
+}
+
 func (o *rolling) poolBefore(name string) pool.Snapshot {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -186,12 +199,19 @@ func latency(h buckets.Snapshot) (mean int64, quantiles map[string]int64) {
 	return mean, quantiles
 }
 
+// merged leaves its parts as they are: a copy of a distribution shares its cells, and these are kept for the next event.
+func merged(parts ...buckets.Snapshot) buckets.Snapshot {
+	var out buckets.Snapshot
+	for _, p := range parts {
+		out.Merge(p)
+	}
+	return out
+}
+
 // commandEvent has every key that the dashboard needs: it leaves a circuit out silently where one is missing.
 func commandEvent(now time.Time, c CommandSnapshot, before command.Snapshot) map[string]any {
 	count := func(e command.Event) uint64 { return c.Events[e] - min(before.Events[e], c.Events[e]) }
-	execution, earlier := c.Execution, before.Execution
-	execution.Merge(c.Unsuccessful)
-	earlier.Merge(before.Unsuccessful)
+	execution, earlier := merged(c.Execution, c.Unsuccessful), merged(before.Execution, before.Unsuccessful)
 	window := c.Breaker.Window
 	percent := uint64(0)
 	if window.Calls > 0 {
@@ -209,7 +229,7 @@ func commandEvent(now time.Time, c CommandSnapshot, before command.Snapshot) map
 		"rollingCountSemaphoreRejected": count(command.EventSemaphoreRejected), "rollingCountShortCircuited": count(command.EventShortCircuited),
 		"rollingCountSuccess": count(command.EventSuccess), "rollingCountThreadPoolRejected": count(command.EventThreadPoolRejected),
 		"rollingCountTimeout": count(command.EventTimeout), "currentConcurrentExecutionCount": c.Active + c.Zombies,
-		"rollingMaxConcurrentExecutionCount": c.Active + c.Zombies, "latencyExecute_mean": meanExecute, "latencyExecute": execute,
+		"latencyExecute_mean": meanExecute, "latencyExecute": execute,
 		"latencyTotal_mean": meanTotal, "latencyTotal": total, "reportingHosts": 1, "threadPool": c.Group}
 	if p := c.PoolName; p != "" {
 		e["threadPool"] = p

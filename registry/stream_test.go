@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/loadline-dev/loadline/command"
 	"github.com/loadline-dev/loadline/pool"
@@ -116,6 +118,72 @@ func TestTheStreamHasEveryKeyThatTheDashboardNeeds(t *testing.T) {
 	}
 	if got[1]["rollingCountThreadsExecuted"] != 1.0 {
 		t.Errorf("pool: got %v", got[1])
+	}
+}
+
+// Three calls of 20 ms succeed and one of 4 ms fails; 6 s later one of 40 ms succeeds. Every event tells of those that its window of 10 s
+// holds, however often it was asked before.
+func TestLatenciesAreThoseOfTheWindowInEveryEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRegistry(t, registry.Config{})
+		c, err := command.New(command.Config[int]{Name: "price"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close(context.Background())
+		if err := r.Add(c); err != nil {
+			t.Fatal(err)
+		}
+		call := func(d time.Duration, err error) {
+			_, _ = c.Do(t.Context(), func(context.Context) (int, error) { time.Sleep(d); return 0, err })
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		w := httptest.NewRecorder()
+		done := make(chan bool)
+		go func() {
+			r.HystrixStream().ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/", nil))
+			close(done)
+		}()
+		synctest.Wait()
+		for range 3 {
+			call(20*time.Millisecond, nil)
+		}
+		call(4*time.Millisecond, errors.New("no"))
+		time.Sleep(6 * time.Second)
+		call(40*time.Millisecond, nil)
+		time.Sleep(7 * time.Second)
+		cancel()
+		<-done
+		checkWindows(t, w.Body.String())
+	})
+}
+
+// checkWindows looks at each event by how many successes it tells: 3 at first, then 4, at last 1.
+func checkWindows(t *testing.T, stream string) {
+	t.Helper()
+	seen := map[float64]int{}
+	for _, line := range strings.Split(stream, "\n") {
+		text, ok := strings.CutPrefix(line, "data: ")
+		if !ok {
+			continue
+		}
+		e := map[string]any{}
+		if err := json.Unmarshal([]byte(text), &e); err != nil {
+			t.Fatal(err)
+		}
+		successes := e["rollingCountSuccess"].(float64)
+		seen[successes]++
+		want := map[float64][3]float64{0: {}, 3: {16, 20, 20}, 4: {20.8, 20, 40}, 1: {40, 40, 40}}[successes] // mean, median, longest
+		execute := e["latencyExecute"].(map[string]any)
+		for i, got := range []float64{e["latencyExecute_mean"].(float64), execute["50"].(float64), execute["100"].(float64)} {
+			if got < want[i]-1 || got > want[i]+1 {
+				t.Errorf("%v successes: got mean %v and %v, want %v", successes, e["latencyExecute_mean"], execute, want)
+				break
+			}
+		}
+	}
+	if seen[3] < 5 || seen[4] < 2 || seen[1] < 2 {
+		t.Errorf("events by successes told: %v", seen)
 	}
 }
 

@@ -228,7 +228,8 @@ func (w writer) command(x registry.CommandSnapshot) {
 		open = 1
 	}
 	w.gauge("hystrix_circuit_breaker_open", open, x.Group, x.Name)
-	execution := x.Execution
+	var execution command.Histogram
+	execution.Merge(x.Execution)
 	execution.Merge(x.Unsuccessful)
 	w.histogram("hystrix_latency_execution_seconds", execution, x.Group, x.Name)
 	w.histogram("hystrix_latency_total_seconds", x.Total, x.Group, x.Name)
