@@ -415,6 +415,7 @@ func TestAWaitForAnotherPoolAndForTheOwnIsKnownBeforeItBegins(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the deadlock ended with %v", err)
 		}
+		synctest.Wait()
 		mu.Lock()
 		if !slices.Equal(seen, []string{"a>b", "a>a"}) {
 			t.Errorf("seen %v", seen)
