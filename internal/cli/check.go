@@ -109,7 +109,11 @@ func printCheck(w io.Writer, r lint.Report) {
 			if i == c.Binding {
 				mark = "*"
 			}
-			fmt.Fprintf(w, "  %s %6d  %s (%s); the next one %s\n", mark, h.Slots, h.What, h.Key, h.Beyond)
+			beyond := h.Beyond
+			if beyond == "refused" {
+				beyond = "is refused" // «waits» stands as it is.
+			}
+			fmt.Fprintf(w, "  %s %6d  %s (%s); the next one %s\n", mark, h.Slots, h.What, h.Key, beyond)
 		}
 	}
 	if r.Binding != nil {
