@@ -257,3 +257,27 @@ slo: {p99: 100ms, success: 99.9%}
 		t.Errorf("%d cells, %v", len(cells), err)
 	}
 }
+
+func TestAnEscapedReferenceIsTextWhereNothingVaries(t *testing.T) {
+	p, err := plan.Parse("t.yaml", []byte(`name: x
+target: {request: {url: "http://127.0.0.1:8081/", method: POST, body: "$${a}"}}
+services: {a: {command: [sh, -c, "exec x --home=$${HOME}"]}}
+load: {concurrency: 1}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	filled, err := p.ForSetting(p.Settings()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := filled.Services[0].Command[2]; got != "exec x --home=${HOME}" {
+		t.Errorf("command: %s", got)
+	}
+	if got := filled.Target.Request.Body; got != "${a}" {
+		t.Errorf("body: %s", got)
+	}
+	if len(filled.Vary) != 0 {
+		t.Errorf("a plan without vary varies %v", filled.Vary)
+	}
+}

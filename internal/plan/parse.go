@@ -1,9 +1,12 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/loadline-dev/loadline/internal/record"
 	"github.com/loadline-dev/loadline/internal/schedule"
@@ -66,7 +69,7 @@ func (p *Plan) ForSetting(s record.Setting) (*Plan, error) {
 	if len(s) > 0 {
 		out.Vary = []record.Setting{s}
 	}
-	if p.root == nil || len(s) == 0 {
+	if p.root == nil {
 		return &out, nil
 	}
 	collected := &faults{file: p.File}
@@ -114,8 +117,8 @@ func (p *Plan) read(r *reader, root *node) {
 	f.fixed("name", "slo")
 	if n := f.need("name", "the name of the experiment"); n != nil {
 		p.Name = r.text(n, "name", "the name of the experiment")
-		if strings.TrimSpace(p.Name) == "" && n.kind == text {
-			f.fail("name", "an empty name", "the name of the experiment", "")
+		if found, bad := badTitle(p.Name); bad && n.kind == text {
+			f.fail("name", found, fmt.Sprintf("the name of the experiment, one line of at most %d characters", maxTitle), "")
 		}
 	}
 	p.Services = r.services(f.find("services"))
@@ -130,6 +133,23 @@ func (p *Plan) read(r *reader, root *node) {
 	if n := f.find("slo"); n != nil {
 		p.SLO = r.slo(n, "slo")
 	}
+}
+
+// maxTitle bounds a name that stands in every list of runs.
+const maxTitle = 200
+
+// badTitle says what is wrong with the name of an experiment. It is written to terminals as it stands, so that it must not hold
+// anything that steers one.
+func badTitle(name string) (found string, bad bool) {
+	switch {
+	case strings.TrimSpace(name) == "":
+		return "an empty name", true
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return "several lines or control characters", true
+	case utf8.RuneCountInString(name) > maxTitle:
+		return fmt.Sprintf("%d characters", utf8.RuneCountInString(name)), true
+	}
+	return "", false
 }
 
 func (p *Plan) eachOutsideVary(visit func(key string, n *node)) {

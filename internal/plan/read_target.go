@@ -55,8 +55,20 @@ func (r *reader) request(n *node, key string, keys ...string) Request {
 	}
 	if h := f.find("headers"); h != nil {
 		out.Headers = r.headers(h, join(key, "headers"))
+		r.framing(h, join(key, "headers"))
 	}
 	return out
+}
+
+// framing refuses headers that say where a message ends: they follow from the body, and one that contradicts it would leave the server
+// waiting.
+func (r *reader) framing(n *node, key string) {
+	for _, e := range n.entry {
+		if strings.EqualFold(e.key, "Content-Length") || strings.EqualFold(e.key, "Transfer-Encoding") {
+			r.add(Fault{Line: e.line, Key: join(key, e.key), Found: "a header that frames the message", Allowed: "any other header",
+				Do: "remove it; it follows from the body"})
+		}
+	}
 }
 
 // url reads an absolute http or https URL.
@@ -64,7 +76,8 @@ func (r *reader) url(n *node, key string) string {
 	const want = "an http or https URL with a host, such as http://127.0.0.1:8080/path"
 	out := r.text(n, key, want)
 	u, err := url.Parse(n.value)
-	bad := err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.ContainsAny(n.value, " \t\r\n")
+	bad := err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.ContainsAny(n.value, " \t\r\n") ||
+		u.Port() != "" && !isPort(u.Port())
 	if bad && n.kind == text {
 		r.add(Fault{Line: n.line, Key: key, Found: n.describe(), Allowed: want})
 	}
