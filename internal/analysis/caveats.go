@@ -73,7 +73,7 @@ func slotCaveats(cell record.Cell, services map[string]ServiceResult) []Caveat {
 		if !ok {
 			continue
 		}
-		if slots := slotsOf(pool); slots != nil && *slots != float64(limit.Slots) {
+		if slots := pool.Slots(); slots != nil && *slots != float64(limit.Slots) {
 			out = append(out, Caveat{Code: finding.SlotsNotInForce,
 				Text: fmt.Sprintf("the plan says %d slots, %s/%s reports %.0f", limit.Slots, limit.Service, name, *slots)})
 		}

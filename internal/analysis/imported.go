@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/loadline-dev/loadline/internal/analysis/finding"
-	"github.com/loadline-dev/loadline/internal/hist"
+	"github.com/loadline-dev/loadline/internal/analysis/observed"
 	"github.com/loadline-dev/loadline/internal/record"
 )
 
@@ -23,12 +23,11 @@ func importCaveats(i *record.Imported) []Caveat {
 
 // summarised is a cell of which only another tool's own figures are known. What that tool does not tell stays unknown, and no verdict
 // rests on it.
-func summarised(i record.Imported, r CellResult, w wish) CellResult {
+func summarised(i record.Imported, r CellResult) CellResult {
 	applySummary(*i.Summary, i.Latency.ErrorsIncluded, &r)
 	r.Generator.Valid = true // nothing is known against it
 	r.Checks, r.Findings = []Check{}, []Finding{}
 	r.Caveats = append([]Caveat{}, importCaveats(&i)...)
-	r.SLO = w.judge(&r, &tally{success: hist.New()})
 	return r
 }
 
@@ -83,7 +82,7 @@ func printed(s record.Summary, q float64) *float64 {
 		d.Count += float64(n)
 		d.Buckets = append(d.Buckets, record.DistBucket{UpperSeconds: s.Buckets.Upper[i].Seconds(), Count: d.Count})
 	}
-	if v := quantileOf(d, q); v != nil {
+	if v := observed.Quantile(d, q); v != nil {
 		return known(*v * 1000)
 	}
 	return nil

@@ -3,11 +3,10 @@ package analysis
 import (
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/loadline-dev/loadline/internal/analysis/audit"
+	"github.com/loadline-dev/loadline/internal/analysis/observed"
 	"github.com/loadline-dev/loadline/internal/record"
 )
 
@@ -57,7 +56,7 @@ func limitsOf(cell record.Cell, services map[string]ServiceResult) []audit.SlotL
 	var out []audit.SlotLimit
 	for _, limit := range cell.Slots {
 		name, pool, ok := limited(limit, services)
-		if !ok || limit.Slots < 1 || mean(pool.Execution) == nil {
+		if !ok || limit.Slots < 1 || pool.Execution.Average() == nil {
 			continue
 		}
 		out = append(out, audit.SlotLimit{Name: limit.Service + "/" + name, Slots: float64(limit.Slots), ServiceMS: *pool.Execution.Mean})
@@ -67,8 +66,8 @@ func limitsOf(cell record.Cell, services map[string]ServiceResult) []audit.SlotL
 
 func utilisationOf(cores int, r *CellResult) []audit.Utilisation {
 	var out []audit.Utilisation
-	for _, p := range poolList(r.Services) {
-		if slots := slotsOf(p.PoolResult); slots != nil && p.ActiveMean != nil {
+	for _, p := range observed.Pools(r.Services) {
+		if slots := p.Slots(); slots != nil && p.ActiveMean != nil {
 			out = append(out, audit.Utilisation{Name: p.String() + " slots", Busy: *p.ActiveMean, Capacity: *slots})
 		}
 	}
@@ -107,41 +106,6 @@ func limited(limit record.SlotLimit, services map[string]ServiceResult) (string,
 		return name, p, true
 	}
 	return "", PoolResult{}, false
-}
-
-// slotsOf is how many requests the pool can work on at once: a bulkhead's permits, a pool's maximum, else its size.
-func slotsOf(p PoolResult) *float64 {
-	for _, f := range []*float64{p.Max, p.Size, p.Core} {
-		if f != nil && *f > 0 {
-			return f
-		}
-	}
-	return nil
-}
-
-// namedPool is a pool with its names.
-type namedPool struct {
-	poolKey
-	PoolResult
-}
-
-func (p namedPool) String() string { return p.service + "/" + p.pool }
-
-// poolList lists all pools in the order of their names.
-func poolList(services map[string]ServiceResult) []namedPool {
-	var out []namedPool
-	for service, s := range services {
-		for pool, r := range s.Pools {
-			out = append(out, namedPool{poolKey{service, pool}, r})
-		}
-	}
-	slices.SortFunc(out, func(a, b namedPool) int {
-		if a.service != b.service {
-			return strings.Compare(a.service, b.service)
-		}
-		return strings.Compare(a.pool, b.pool)
-	})
-	return out
 }
 
 // The generator's limits.

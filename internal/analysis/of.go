@@ -1,6 +1,9 @@
 package analysis
 
 import (
+	"github.com/loadline-dev/loadline/internal/analysis/diagnose"
+	"github.com/loadline-dev/loadline/internal/analysis/observed"
+	"github.com/loadline-dev/loadline/internal/hist"
 	"github.com/loadline-dev/loadline/internal/record"
 )
 
@@ -17,39 +20,57 @@ func Of(run record.Run) Result {
 		r.SLO = &slo
 	}
 	wish := wishOf(run.SLO)
+	under := examined{}
 	for _, cell := range run.Cells {
-		r.Cells = append(r.Cells, cellOf(cell, run.Environment.Cores, wish))
+		result, e := cellOf(cell, run.Environment.Cores, wish)
+		r.Cells = append(r.Cells, result)
+		under[&r.Cells[len(r.Cells)-1]] = e
 	}
-	r.compareSteps()
+	r.diagnose(under)
+	under.judge(wish)
 	r.Settings = settingsOf(r.Cells, wish)
 	r.compareIsolation()
 	r.chooseBest()
 	return r
 }
 
-// cellOf computes one cell. What needs its neighbours is added by compareSteps.
-func cellOf(cell record.Cell, cores int, wish wish) CellResult {
+// examination is what is known of a cell beside its result.
+type examination struct {
+	scene *diagnose.Scene // nil where nothing was measured
+	tally *tally
+}
+
+// examined are the cells whose findings and verdicts are to come. Findings need a cell's neighbours, and verdicts look at findings.
+type examined map[*CellResult]examination
+
+func (e examined) judge(w wish) {
+	for c, of := range e {
+		c.SLO = w.judge(c, of.tally)
+	}
+}
+
+// cellOf computes one cell but for its findings and verdict.
+func cellOf(cell record.Cell, cores int, wish wish) (CellResult, examination) {
 	t := tallyOf(cell)
 	r := CellResult{Index: cell.Index, Setting: cell.Setting, Repeat: cell.Repeat, Load: loadOf(cell.Load), Partial: cell.Partial, Failure: cell.Failure,
 		Window:  Window{Seconds: t.seconds, DiscardedSeconds: t.discarded, WarmupSeconds: t.warmup},
 		Planned: t.planned, Outcomes: t.inside, Codes: t.codes, Rates: t.rates(wish.bound),
 		Latency: latencyOf(t.insideBy[record.Success]), LatencyAll: latencyOf(t.answered), LatencyBy: t.latencyBy(),
-		RejectedRatio: ratio(float64(t.ended[record.Rejected]), float64(t.completed)), Services: servicesOf(cell, t.window)}
+		RejectedRatio: ratio(float64(t.ended[record.Rejected]), float64(t.completed)), Services: observed.Of(cell, observed.Span{Start: t.window.start, End: t.window.end})}
 	if r.Setting == nil {
 		r.Setting = record.Setting{}
 	}
 	if cell.Imported != nil && cell.Imported.Summary != nil {
-		return summarised(*cell.Imported, r, wish)
+		return summarised(*cell.Imported, r), examination{tally: &tally{success: hist.New()}}
 	}
 	r.Generator = generatorOf(cell, &t, r.Latency.P50)
 	r.HostCPURatio = hostCPU(cell, t.window, cores, &r)
 	r.Steady = steadyOf(cell)
 	r.Checks = checksOf(cell, cores, &t, &r)
-	r.Findings = findingsOf(scene{cell, &t, &r})
+	r.Findings = []Finding{}
 	r.Caveats = caveatsOf(cell, &r)
 	r.Caveats = append(r.Caveats, importCaveats(cell.Imported)...)
-	r.SLO = wish.judge(&r, &t)
-	return r
+	return r, examination{sceneOf(cell, cores, &t, &r), &t}
 }
 
 func loadOf(l record.Load) Load {
@@ -79,10 +100,10 @@ func hostCPU(cell record.Cell, window span, cores int, r *CellResult) *float64 {
 // hostSeries is the busy share of the CPU time that the kernel counted over all cores between the samples nearest the window's edges.
 // Waiting for a disk is not busy.
 func hostSeries(cell record.Cell, window span) *float64 {
-	within := span{window.start - edge, window.end + edge}
+	within := observed.Span{Start: window.start, End: window.end}
 	var busy, idle counter
 	for _, s := range cell.Series {
-		if s.Source != "host" || !within.contains(s.At) {
+		if s.Source != "host" || !within.Contains(s.At) {
 			continue
 		}
 		switch s.Name {

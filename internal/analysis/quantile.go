@@ -2,8 +2,10 @@ package analysis
 
 import (
 	"math"
+	"slices"
 	"time"
 
+	"github.com/loadline-dev/loadline/internal/analysis/finding"
 	"github.com/loadline-dev/loadline/internal/hist"
 	"github.com/loadline-dev/loadline/internal/stat"
 )
@@ -59,4 +61,23 @@ func ratio(a, b float64) *float64 {
 		return nil
 	}
 	return known(a / b)
+}
+
+func valueOr0(p *float64) float64 {
+	if p == nil {
+		return 0
+	}
+	return *p
+}
+
+// higher is the greater of two figures of which either may be unknown.
+func higher(a, b *float64) *float64 {
+	if a == nil || b != nil && *b > *a {
+		return b
+	}
+	return a
+}
+
+func has(findings []Finding, code finding.Code) bool {
+	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Code == code })
 }

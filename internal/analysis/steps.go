@@ -2,11 +2,9 @@ package analysis
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
-	"github.com/loadline-dev/loadline/internal/analysis/finding"
-	"github.com/loadline-dev/loadline/internal/record"
+	"github.com/loadline-dev/loadline/internal/analysis/diagnose"
 )
 
 // value is a step's place on the load axis: users or requests per second.
@@ -51,57 +49,6 @@ func byLoad(cells []*CellResult) [][]*CellResult {
 	return steps
 }
 
-// compareSteps adds the findings that need a lower step of the same setting beside the cell: an execution time that grew.
-func (r *Result) compareSteps() {
-	for _, cells := range bySetting(r.Cells) {
-		for _, c := range cells[1:] {
-			c.Findings = append(c.Findings, grownExecution(cells[0], c)...)
-		}
-	}
-}
-
-// grownExecution compares the pools of a cell with those at the lowest step. On a machine whose CPUs are busy everything takes
-// longer, so nothing is said of the dependency there.
-func grownExecution(lowest, c *CellResult) []Finding {
-	if c.Load.value() <= lowest.Load.value() || (c.HostCPURatio != nil && *c.HostCPURatio >= saturatedCPU) {
-		return nil
-	}
-	var out []Finding
-	for _, p := range poolList(c.Services) {
-		base := lowest.Services[p.service].Pools[p.pool]
-		before, now := mean(base.Execution), mean(p.Execution)
-		if before == nil || now == nil || *before <= 0 || *now < slowGrowth**before {
-			continue
-		}
-		if f := slowFinding(p, base, *before, *now); f != nil {
-			f.Evidence["service"], f.Evidence["pool"] = p.service, p.pool
-			out = append(out, *f)
-		}
-	}
-	return out
-}
-
-func slowFinding(p namedPool, base PoolResult, before, now float64) *Finding {
-	evidence := map[string]any{"execution_ms": now, "execution_lowest_step_ms": before}
-	slots := slotsOf(p.PoolResult)
-	if p.Kind == record.KindBulkhead && slots != nil && p.ActiveMean != nil && *p.ActiveMean >= busySlots**slots && positive(p.Rejected) {
-		evidence["permits"], evidence["active_mean"], evidence["rejected"] = *slots, *p.ActiveMean, *p.Rejected
-		return &Finding{Code: finding.PermitsHeldBySlow, Severity: finding.Warning, Evidence: evidence,
-			Text: fmt.Sprintf("the permits of %s are held by calls that slowed from %.1f to %.1f ms, and the rest is refused: a semaphore has no timeout that gives them back",
-				p, before, now),
-			Next: "a pool with a timeout for a dependency that can slow down"}
-	}
-	waited := valueOr0(mean(p.QueueWait)) - valueOr0(mean(base.QueueWait))
-	if waited > 0.5*(now-before) {
-		return nil
-	}
-	evidence["queue_wait_growth_ms"] = waited
-	return &Finding{Code: finding.DownstreamSlow, Severity: finding.Warning, Evidence: evidence,
-		Text: fmt.Sprintf("execution in %s grew from %.1f to %.1f ms and the queue wait did not: the dependency is slow, more workers do not help",
-			p, before, now),
-		Next: "look at the dependency: its own pool, its connections, its CPU"}
-}
-
 // settingsOf judges every setting over its steps.
 func settingsOf(cells []CellResult, w wish) []SettingResult {
 	out := []SettingResult{}
@@ -142,37 +89,17 @@ func (r *Result) chooseBest() {
 	}
 }
 
-// bindingCodes are the findings that name a limit, what binds first standing first.
-func bindingCodes() []finding.Code {
-	return []finding.Code{finding.GeneratorBinding, finding.DownstreamPoolBinding, finding.SlotCeiling, finding.DownstreamSlow, finding.CPUBinding}
-}
-
 // bindingOf names the limit that a step's findings speak of; nil where none does.
 func bindingOf(step []*CellResult) (*string, []Evidence) {
-	for _, code := range bindingCodes() {
-		for _, c := range step {
-			for _, f := range c.Findings {
-				if f.Code == code {
-					name := limitName(f)
-					return &name, evidenceOf(f)
-				}
-			}
-		}
+	var all []Finding
+	for _, c := range step {
+		all = append(all, c.Findings...)
 	}
-	return nil, []Evidence{}
-}
-
-func limitName(f Finding) string {
-	switch f.Code {
-	case finding.GeneratorBinding:
-		return "generator"
-	case finding.CPUBinding:
-		return "cpu"
-	case finding.DownstreamSlow:
-		return fmt.Sprintf("the dependency behind %v/%v", f.Evidence["service"], f.Evidence["pool"])
-	default:
-		return fmt.Sprintf("slots of %v/%v", f.Evidence["service"], f.Evidence["pool"])
+	limit := diagnose.Binding(all)
+	if limit == nil {
+		return nil, []Evidence{}
 	}
+	return &limit.Name, evidenceOf(limit.Finding)
 }
 
 func evidenceOf(f Finding) []Evidence {

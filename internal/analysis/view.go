@@ -13,6 +13,7 @@ import (
 	"github.com/loadline-dev/loadline/internal/analysis/audit"
 	"github.com/loadline-dev/loadline/internal/analysis/finding"
 	"github.com/loadline-dev/loadline/internal/analysis/knee"
+	"github.com/loadline-dev/loadline/internal/analysis/observed"
 	"github.com/loadline-dev/loadline/internal/analysis/slo"
 	"github.com/loadline-dev/loadline/internal/record"
 )
@@ -143,51 +144,13 @@ type Generator struct {
 	Why          []string `json:"why,omitempty"` // of an invalid cell
 }
 
-// ServiceResult is what one service used inside the window.
-type ServiceResult struct {
-	CPURatio *float64              `json:"cpu_ratio"` // 1.0 = one core
-	Threads  *float64              `json:"threads"`   // most seen
-	RSSBytes *float64              `json:"rss_bytes"` // most seen
-	Switches Switches              `json:"context_switches_per_s"`
-	Pools    map[string]PoolResult `json:"pools"`
-}
-
-// Switches are context switches per second.
-type Switches struct {
-	Voluntary   *float64 `json:"voluntary"`
-	Involuntary *float64 `json:"involuntary"`
-}
-
-// PoolResult is one pool or bulkhead inside the window, by its own counters.
-type PoolResult struct {
-	Kind       record.PoolKind `json:"kind"`
-	Core       *float64        `json:"core"`
-	Size       *float64        `json:"size"`
-	Max        *float64        `json:"max"`
-	Capacity   *float64        `json:"capacity"`
-	Completed  *float64        `json:"completed"`
-	Rejected   *float64        `json:"rejected"`
-	TimedOut   *float64        `json:"timed_out"`
-	ActiveMean *float64        `json:"active_mean"`
-	ActiveMax  *float64        `json:"active_max"`
-	QueueMean  *float64        `json:"queue_mean"`
-	QueueMax   *float64        `json:"queue_max"`
-	Waiting    *float64        `json:"waiting_mean"`
-	QueueWait  *Timing         `json:"queue_wait_ms"`
-	Execution  *Timing         `json:"execution_ms"`
-
-	queueStart float64 // mean queue depth in the first third of the samples
-	queueEnd   float64 // and in the last
-}
-
-// Timing is a distribution as a service exposes it: percentiles are interpolated within its buckets.
-type Timing struct {
-	N    float64  `json:"n"`
-	Mean *float64 `json:"mean"`
-	P50  *float64 `json:"p50"`
-	P95  *float64 `json:"p95"`
-	P99  *float64 `json:"p99"`
-}
+// What services used inside the window is computed by package observed.
+type (
+	ServiceResult = observed.Service
+	Switches      = observed.Switches
+	PoolResult    = observed.Pool
+	Timing        = observed.Timing
+)
 
 // Steady tells whether the cell's figures had settled.
 type Steady struct {

@@ -13,6 +13,7 @@ const (
 	SlotsNotInForce     Code = "slots-not-in-force"
 	NothingMeasured     Code = "nothing-measured"
 	LawBroken           Code = "law-broken"
+	DumpUnreadable      Code = "dump-unreadable"
 )
 
 // The findings.
@@ -33,6 +34,15 @@ const (
 	PermitsHeldBySlow     Code = "permits-held-by-slow"
 	IsolationTooDear      Code = "isolation-too-dear"
 	IsolationCost         Code = "isolation-cost"
+	CoreTooSmall          Code = "core-too-small"
+	ConsumptionBlocked    Code = "consumption-blocked"
+	ExecutionSlowed       Code = "execution-slowed"
+	WorkersHeld           Code = "workers-held"
+	TooManyThreads        Code = "too-many-threads"
+	CgroupThrottled       Code = "cgroup-throttled"
+	GCPressure            Code = "gc-pressure"
+	AcceptBacklog         Code = "accept-backlog"
+	TimeOutsidePools      Code = "time-outside-pools"
 )
 
 // The findings in thread dumps.
@@ -43,4 +53,5 @@ const (
 	ThreadLeak     Code = "thread-leak"
 	PoolOversized  Code = "pool-oversized"
 	StuckThreads   Code = "stuck-threads"
+	ThreadsWaiting Code = "threads-waiting"
 )

@@ -16,9 +16,10 @@ const (
 type Finding struct {
 	Code     Code           `json:"code"`
 	Severity Severity       `json:"severity"`
-	Text     string         `json:"text"`           // a sentence with the figures
-	Evidence map[string]any `json:"evidence"`       // the figures by name, the unit last in the name; never nil in a result
-	Next     string         `json:"next,omitempty"` // what to do or to look at
+	Text     string         `json:"text"`                 // a sentence with the figures
+	Evidence map[string]any `json:"evidence"`             // the figures by name, the unit last in the name; never nil in a result
+	Next     string         `json:"next,omitempty"`       // what to do or to look at
+	Refute   string         `json:"refuted_by,omitempty"` // what one would see if it were not so
 }
 
 // Caveat is a reason to doubt a figure of a cell.
