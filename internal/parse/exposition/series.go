@@ -27,7 +27,7 @@ func seriesRules() []rule {
 		plain("jvm_threads_virtual_pinned_seconds_sum", "jvm_virtual_pinned_seconds_total"),
 		plain("jvm_threads_virtual_submit_failed_total", "jvm_virtual_submit_failed_total"),
 		when("jvm_memory_used_bytes", "jvm_heap_used_bytes", "area", "heap"), when("jvm_memory_max_bytes", "jvm_heap_max_bytes", "area", "heap"),
-		plain("jvm_gc_pause_seconds_count", "jvm_gc_total"), plain("jvm_gc_pause_seconds_sum", "jvm_gc_seconds_total"),
+		plain("jvm_gc_pause_seconds_count", "jvm_gc_pause_total"), plain("jvm_gc_pause_seconds_sum", "jvm_gc_pause_seconds_total"),
 		plain("go_goroutines", "go_goroutines"), plain("go_threads", "go_threads"),
 		plain("go_sched_gomaxprocs_threads", "go_gomaxprocs"),
 		plain("go_sched_goroutines_runnable_goroutines", "go_goroutines_runnable"),
