@@ -9,6 +9,9 @@ func (l *loop) ready(u int32) {
 	if l.ending || l.now >= l.line.windowEnd {
 		return
 	}
+	if l.users[u].conn == nil && !l.mayDial(u) {
+		return
+	}
 	l.inFlight++
 	r := request{message: l.message, planned: l.now, sent: l.now, deadline: l.now + l.message.timeout, user: u, inside: l.planned(l.now)}
 	c := l.users[u].conn
@@ -24,6 +27,26 @@ func (l *loop) ready(u int32) {
 	l.transmit(c)
 }
 
+// mayDial tells whether a user may open a connection now. Where their rate is bounded, users get their turns in order and are not ready
+// before theirs.
+func (l *loop) mayDial(u int32) bool {
+	if l.dialEvery == 0 {
+		return true
+	}
+	if l.users[u].permit {
+		l.users[u].permit = false
+		return true
+	}
+	turn := max(l.nextDial, l.now)
+	l.nextDial = turn + l.dialEvery
+	if turn == l.now {
+		return true
+	}
+	l.users[u].permit = true
+	l.agenda.push(entry{at: turn, user: u})
+	return false
+}
+
 // own gives a connection to a user.
 func (l *loop) own(c *conn, u int32) {
 	if u != nobody && l.users != nil {
@@ -32,7 +55,9 @@ func (l *loop) own(c *conn, u int32) {
 }
 
 // answered takes a complete answer.
-func (l *loop) answered(c *conn) { l.finish(c, c.response.Reusable()) }
+func (l *loop) answered(c *conn) {
+	l.finish(c, c.response.Reusable() && (l.maxRequests == 0 || c.carried < l.maxRequests))
+}
 
 // finish counts an answer and lets its user go on; reusable tells whether the connection may carry another request.
 func (l *loop) finish(c *conn, reusable bool) {

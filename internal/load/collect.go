@@ -13,12 +13,12 @@ type collector struct {
 	parts  []*recorder // handed over and not yet taken
 	failed error       // why a loop gave up
 	signal chan struct{}
-	addrs  []string
+	addr   func(int) string // the text of an address's number
 	meter  *processMeter
 }
 
-func newCollector(addrs []string) *collector {
-	return &collector{signal: make(chan struct{}, 1), addrs: addrs, meter: newProcessMeter()}
+func newCollector(addr func(int) string, sources int64) *collector {
+	return &collector{signal: make(chan struct{}, 1), addr: addr, meter: newProcessMeter(sources)}
 }
 
 // hand takes a loop's part of an interval; r is the collector's from then on. The parts of a loop come in order, and every loop hands
@@ -103,7 +103,7 @@ func (c *collector) deliver(ctx context.Context, loops int, sink Sink, stop func
 }
 
 func (c *collector) send(p *recorder, sink Sink) error {
-	interval := p.interval(c.addrs)
+	interval := p.interval(c.addr)
 	interval.Generator = c.meter.sample()
 	interval.Generator.LoopCPU = p.loopCPU
 	interval.Generator.RunQueueWait = p.runWait

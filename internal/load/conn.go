@@ -34,10 +34,11 @@ type conn struct {
 	connectAt  int64
 	written    int32
 	fd         int32
-	key        int32 // index among the loop's connections
-	generation int32 // tells events of this socket from those of the one before under the same key
-	user       int32 // who waits for the answer, nobody when watched or in the open model
-	place      int32 // among the idle ones, -1 when not there
+	key        int32  // index among the loop's connections
+	generation int32  // tells events of this socket from those of the one before under the same key
+	user       int32  // who waits for the answer, nobody when watched or in the open model
+	place      int32  // among the idle ones, -1 when not there
+	carried    uint32 // requests so far
 	addr       int16
 	state      connState
 	watched    bool // the timeout has passed, its user has gone on
@@ -78,18 +79,21 @@ func (c *conn) take(r request) {
 // dial opens a connection for a request. The request ends there and then when the generator or the kernel refuses.
 func (l *loop) dial(c *conn, r request) {
 	c.take(r)
-	c.reused = false
-	c.addr = int16(l.turnOf % len(l.addrs))
-	l.turnOf++
-	c.connectAt = r.sent
-	fd, err := socketFor(l.addrs[c.addr])
+	c.reused, c.carried = false, 0
+	c.connectAt = l.now
+	addr, number := l.book.next()
+	c.addr = number
+	if n := l.book.failed.Swap(0); n > 0 {
+		l.rec.code("dns: a look-up failed, the addresses stay in use")
+	}
+	fd, err := socketFor(addr, l.sources)
 	if err != nil {
 		l.refuse(c, err)
 		return
 	}
 	c.fd, c.state = int32(fd), connecting
 	l.opened++
-	if err := unix.Connect(fd, l.sockaddrs[c.addr]); err != nil && !errors.Is(err, unix.EINPROGRESS) {
+	if err := unix.Connect(fd, sockaddr(addr)); err != nil && !errors.Is(err, unix.EINPROGRESS) {
 		l.refuse(c, err)
 		return
 	}
@@ -133,7 +137,8 @@ func (l *loop) connected(c *conn) {
 
 // transmit begins to write the request.
 func (l *loop) transmit(c *conn) {
-	l.rec.byAddr[c.addr]++
+	l.rec.to(c.addr)
+	c.carried++
 	c.response.Begin(l.wanted, &l.memory, c.message.head)
 	c.state = waiting
 	l.write(c)

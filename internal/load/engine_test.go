@@ -17,7 +17,7 @@ func engine(t *testing.T, c load.Config) load.Engine {
 }
 
 func TestTheFastEngineDoesWhatEnginesMust(t *testing.T) {
-	loadtest.Run(t, engine(t, load.Config{Kind: load.Fast}), loadtest.Features{})
+	loadtest.Run(t, engine(t, load.Config{Kind: load.Fast}), loadtest.Features{MaxRequests: true})
 }
 
 func TestTheGeneralEngineDoesWhatEnginesMust(t *testing.T) {

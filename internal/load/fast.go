@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
 	"runtime"
 	"sync"
 	"time"
@@ -37,6 +36,7 @@ func (f *fast) Run(ctx context.Context, job Job, sink Sink) error {
 type fleet struct {
 	loops     []*loop
 	collector *collector
+	book      *book
 	procs     int // GOMAXPROCS before; 0: unchanged
 }
 
@@ -49,11 +49,13 @@ func (f *fast) prepare(ctx context.Context, job Job) (*fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	addrs, err := resolve(ctx, target)
+	client := job.Target.Client
+	book, err := newBook(ctx, target, client.DNSTTL)
 	if err != nil {
 		return nil, err
 	}
-	if addrs, err = answering(ctx, addrs); err != nil {
+	from, err := sourcesOf(client.Sources)
+	if err != nil {
 		return nil, err
 	}
 	if err := enoughDescriptors(max(job.Load.Concurrency, job.Shape.Connections)); err != nil {
@@ -64,17 +66,15 @@ func (f *fast) prepare(ctx context.Context, job Job) (*fleet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("target: outcomes: %w", err)
 	}
-	message := messageOf(job.Target.Request, target, body)
+	message := messageOf(job.Target.Request, target, body, client.Close)
 	origin, start := job.begin()
 	line := timelineOf(job.Phases, start)
 	count := f.loops(job)
-	set := &fleet{collector: newCollector(texts(addrs))}
+	set := &fleet{collector: newCollector(book.text, from.count()), book: book}
 	for i := range count {
 		l := &loop{index: i, loops: count, origin: origin, line: &line, collector: set.collector, wanted: wanted, classes: classes,
-			message: &message, addrs: addrs, turnOf: i, buf: make([]byte, readBuffer)}
-		for _, a := range addrs {
-			l.sockaddrs = append(l.sockaddrs, sockaddr(a))
-		}
+			message: &message, book: book, sources: from, maxRequests: mostRequests(client), dialEvery: dialEvery(client, count),
+			buf: make([]byte, readBuffer)}
 		if l.poll, err = newPoller(); err != nil {
 			return nil, errors.Join(err, set.close())
 		}
@@ -170,6 +170,8 @@ func (s *fleet) run(ctx context.Context, sink Sink) error {
 	for _, l := range s.loops {
 		group.Go(l.run)
 	}
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	group.Go(func() { s.book.refresh(background) })
 	err := s.collector.deliver(ctx, len(s.loops), sink, func() {
 		for _, l := range s.loops {
 			l.stop.Store(true)
@@ -179,6 +181,7 @@ func (s *fleet) run(ctx context.Context, sink Sink) error {
 			}
 		}
 	})
+	cancel()
 	group.Wait()
 	return errors.Join(err, s.close())
 }
@@ -230,10 +233,18 @@ func enoughDescriptors(connections int) error {
 		ErrLimits, connections, need, free, limit.Cur+missing)
 }
 
-func texts(addrs []netip.AddrPort) []string {
-	out := make([]string, len(addrs))
-	for i, a := range addrs {
-		out[i] = a.String()
+// mostRequests is how many requests a connection carries; 0: no bound.
+func mostRequests(c plan.Client) uint32 {
+	if c.Close {
+		return 1
 	}
-	return out
+	return uint32(max(c.MaxRequests, 0))
+}
+
+// dialEvery is the time between two connections of one of so many loops, in ns; 0: no bound.
+func dialEvery(c plan.Client, loops int) int64 {
+	if c.ConnectRate <= 0 {
+		return 0
+	}
+	return max(1, int64(float64(loops)*float64(time.Second)/c.ConnectRate))
 }

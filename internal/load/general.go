@@ -15,6 +15,8 @@ import (
 type exchanger interface {
 	// exchange sends a request and reads the whole answer. It returns soon after ctx has ended.
 	exchange(ctx context.Context, m *message, l *ledger) reply
+	// background runs beside the exchanges until ctx ends.
+	background(ctx context.Context)
 	// close gives connections back; no exchange is under way.
 	close()
 }
@@ -40,7 +42,7 @@ func (g *general) Run(ctx context.Context, job Job, sink Sink) error {
 	if err != nil {
 		return err
 	}
-	collector := newCollector(nil)
+	collector := newCollector(nil, 1)
 	ledger, err := newLedger(job, message, collector)
 	if err != nil {
 		ex.close()
@@ -50,6 +52,7 @@ func (g *general) Run(ctx context.Context, job Job, sink Sink) error {
 	c := &crowd{exchanger: ex, ledger: ledger, job: job, base: base, cancel: cancel, rng: rand.New(rand.NewPCG(uint64(job.Shape.Seed), 0))}
 	restore := reserveProcessors(1)
 	c.group.Go(c.keep)
+	c.group.Go(func() { ex.background(base) })
 	err = collector.deliver(ctx, 1, sink, cancel)
 	cancel()
 	c.group.Wait()

@@ -21,8 +21,12 @@ type processMeter struct {
 	ports int64 // local ports that the kernel hands out; -1 unknown
 }
 
-func newProcessMeter() *processMeter {
+// newProcessMeter takes how many local addresses connections come from: each has its own ports.
+func newProcessMeter(sources int64) *processMeter {
 	m := &processMeter{ports: localPorts()}
+	if m.ports > 0 {
+		m.ports *= max(sources, 1)
+	}
 	m.sample()
 	return m
 }

@@ -14,7 +14,9 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -26,11 +28,15 @@ import (
 type httpExchanger struct {
 	client  *http.Client
 	classes *classifier
+	book    *book
+	sources *sources
+	pace    *dialPace
+	own     string       // host and port of the target
 	sent    atomic.Int64 // bytes since they were last moved to the ledger
 	read    atomic.Int64
 }
 
-func openHTTP(_ context.Context, c Config, job Job) (exchanger, *message, error) {
+func openHTTP(ctx context.Context, c Config, job Job) (exchanger, *message, error) {
 	target, err := endpointOf(job.Target.Request.URL)
 	if err != nil {
 		return nil, nil, err
@@ -39,8 +45,11 @@ func openHTTP(_ context.Context, c Config, job Job) (exchanger, *message, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	m := messageOf(job.Target.Request, target, body)
-	x := &httpExchanger{classes: newClassifier(job.Target.Outcomes)}
+	m := messageOf(job.Target.Request, target, body, job.Target.Client.Close)
+	x, err := newHTTPExchanger(ctx, job, target)
+	if err != nil {
+		return nil, nil, err
+	}
 	transport := &http.Transport{
 		DialContext:            x.dial,
 		MaxIdleConnsPerHost:    max(job.Load.Concurrency, job.Shape.Connections, 10_000),
@@ -53,6 +62,50 @@ func openHTTP(_ context.Context, c Config, job Job) (exchanger, *message, error)
 	}
 	x.client = &http.Client{Transport: transport, CheckRedirect: followAtMost(job.Target.Client.Follow)}
 	return x, &m, nil
+}
+
+func newHTTPExchanger(ctx context.Context, job Job, target endpoint) (*httpExchanger, error) {
+	client := job.Target.Client
+	from, err := sourcesOf(client.Sources)
+	if err != nil {
+		return nil, err
+	}
+	x := &httpExchanger{classes: newClassifier(job.Target.Outcomes), sources: from, pace: &dialPace{every: time.Duration(dialEvery(client, 1))}}
+	if client.Proxy != "" {
+		return x, nil // The proxy finds the target.
+	}
+	x.own = net.JoinHostPort(target.host, target.port)
+	x.book, err = newBook(ctx, target, client.DNSTTL)
+	return x, err
+}
+
+// dialPace bounds the rate of new connections.
+type dialPace struct {
+	every time.Duration // 0: no bound
+	mu    sync.Mutex    // guards next
+	next  time.Time
+}
+
+func (p *dialPace) wait(ctx context.Context) error {
+	if p.every == 0 {
+		return nil
+	}
+	p.mu.Lock()
+	now := time.Now()
+	turn := p.next
+	if turn.Before(now) {
+		turn = now
+	}
+	p.next = turn.Add(p.every)
+	p.mu.Unlock()
+	timer := time.NewTimer(turn.Sub(now))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // configure applies what the plan says about connections.
@@ -95,9 +148,25 @@ func followAtMost(n int) func(*http.Request, []*http.Request) error {
 
 func (x *httpExchanger) close() { x.client.CloseIdleConnections() }
 
-// dial opens connections whose bytes are counted.
+func (x *httpExchanger) background(ctx context.Context) {
+	if x.book != nil {
+		x.book.refresh(ctx)
+	}
+}
+
+// dial opens connections whose bytes are counted, to the target's addresses in turn.
 func (x *httpExchanger) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	var d net.Dialer
+	if x.sources != nil {
+		d.LocalAddr = &net.TCPAddr{IP: x.sources.next().AsSlice()}
+	}
+	if addr == x.own {
+		next, _ := x.book.next()
+		addr = next.String()
+	}
+	if err := x.pace.wait(ctx); err != nil {
+		return nil, err
+	}
 	c, err := d.DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err

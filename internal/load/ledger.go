@@ -64,7 +64,7 @@ func newLedger(job Job, m *message, c *collector) (*ledger, error) {
 func (l *ledger) clock() int64 { return int64(time.Since(l.origin)) }
 
 func (l *ledger) beginLocked(index int, start int64) {
-	l.rec = newRecorder(&l.line, 0, index, start, len(l.collector.addrs))
+	l.rec = newRecorder(&l.line, 0, index, start)
 	l.rec.loopCPU = make([]time.Duration, 1)
 }
 

@@ -3,7 +3,6 @@ package load
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -33,9 +32,12 @@ type loop struct {
 	wanted    *wire.Wanted
 	classes   *classifier
 	message   *message
-	addrs     []netip.AddrPort
-	sockaddrs []unix.Sockaddr
-	stop      atomic.Bool
+	book      *book
+	sources   *sources // nil: as the kernel chooses
+	// maxRequests bounds the requests of a connection, dialEvery is the time between two connections in ns; 0: no bound.
+	maxRequests uint32
+	dialEvery   int64
+	stop        atomic.Bool
 
 	now      int64 // ns since the origin, as last read
 	rec      *recorder
@@ -55,7 +57,7 @@ type loop struct {
 	think                   func() int64
 	rng                     *rand.Rand
 	buf                     []byte
-	turnOf                  int // which address comes next
+	nextDial                int64 // when the next connection may be opened
 	opened                  int
 	inFlight                int // requests whose users wait
 	watching                int // requests whose timeout has passed
@@ -68,8 +70,9 @@ type loop struct {
 
 // user is one of the closed model.
 type user struct {
-	conn  *conn
-	fails uint8 // in a row
+	conn   *conn
+	fails  uint8 // in a row
+	permit bool  // may open a connection now
 }
 
 // run is the loop's life. It hands over its last part in any case.
@@ -138,7 +141,7 @@ func (l *loop) planned(at int64) (inside bool) {
 }
 
 func (l *loop) begin(index int, start int64) {
-	l.rec = newRecorder(l.line, l.index, index, start, len(l.addrs))
+	l.rec = newRecorder(l.line, l.index, index, start)
 	l.rec.loopCPU = make([]time.Duration, l.loops)
 }
 
@@ -194,6 +197,9 @@ func (l *loop) wakeAt() int64 {
 	}
 	if l.arrivals != nil && !l.ending {
 		at = min(at, l.arrivals.next)
+	}
+	if l.backlog.count > 0 && l.nextDial > l.now {
+		at = min(at, l.nextDial)
 	}
 	if l.ending {
 		at = min(at, l.drainEnd())

@@ -63,6 +63,9 @@ func (e *engine) Run(ctx context.Context, job Job, sink Sink) error {
 	switch {
 	case e.config.Kind == Fast && reason != "":
 		return fmt.Errorf("load: the fast engine cannot carry this target: it %s; use the general engine", reason)
+	case (e.config.Kind == General || reason != "") && job.Target.Client.MaxRequests > 0:
+		return fmt.Errorf("load: client: max_requests: found %d with the general engine, allowed: 0, since only the fast one counts the requests of a connection",
+			job.Target.Client.MaxRequests)
 	case e.config.Kind == General || reason != "":
 		return (&general{config: e.config, open: openHTTP}).Run(ctx, job, sink)
 	}

@@ -127,8 +127,11 @@ func (l *loop) spare() *conn {
 	if n := len(l.idle); n > 0 {
 		return l.idle[n-1]
 	}
-	if l.mostConns > 0 && l.opened >= l.mostConns {
+	if l.mostConns > 0 && l.opened >= l.mostConns || l.nextDial > l.now {
 		return nil
+	}
+	if l.dialEvery > 0 {
+		l.nextDial = l.now + l.dialEvery
 	}
 	return l.newConn()
 }

@@ -94,8 +94,8 @@ func (p *poller) got(n uintptr, errno syscall.Errno) ([]unix.EpollEvent, error) 
 	return nil, fmt.Errorf("epoll: %w", errno)
 }
 
-// socketFor opens a socket for an address that does not block.
-func socketFor(addr netip.AddrPort) (int, error) {
+// socketFor opens a socket for an address that does not block, from the next of the sources where there are any.
+func socketFor(addr netip.AddrPort, from *sources) (int, error) {
 	family := unix.AF_INET
 	if addr.Addr().Is6() {
 		family = unix.AF_INET6
@@ -105,6 +105,17 @@ func socketFor(addr netip.AddrPort) (int, error) {
 		return -1, err
 	}
 	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
+		return -1, errors.Join(err, unix.Close(fd))
+	}
+	if from == nil {
+		return fd, nil
+	}
+	// The port is chosen when connecting: it need only be free towards this target.
+	err = unix.SetsockoptInt(fd, unix.SOL_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1)
+	if err == nil {
+		err = unix.Bind(fd, sockaddr(netip.AddrPortFrom(from.next(), 0)))
+	}
+	if err != nil {
 		return -1, errors.Join(err, unix.Close(fd))
 	}
 	return fd, nil

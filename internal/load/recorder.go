@@ -35,8 +35,8 @@ type recorder struct {
 	lag      *hist.Histogram
 	connect  *hist.Histogram
 	tls      *hist.Histogram
-	byAddr   []int64          // by index, where the addresses are known beforehand
-	byName   map[string]int64 // else
+	byAddr   []int64          // by the number in the book
+	byName   map[string]int64 // where there is no book
 	sent     int64
 	read     int64
 	status   map[int]int64 // of what was not a success
@@ -46,9 +46,17 @@ type recorder struct {
 	runWait time.Duration
 }
 
-func newRecorder(t *timeline, loop, index int, start int64, addrs int) *recorder {
+func newRecorder(t *timeline, loop, index int, start int64) *recorder {
 	e := t.edge(index)
-	return &recorder{loop: loop, index: index, phase: e.phase, start: start, end: e.at, byAddr: make([]int64, addrs)}
+	return &recorder{loop: loop, index: index, phase: e.phase, start: start, end: e.at}
+}
+
+// to counts a request that is sent to an address, by the address's number.
+func (r *recorder) to(addr int16) {
+	for int(addr) >= len(r.byAddr) {
+		r.byAddr = append(r.byAddr, 0)
+	}
+	r.byAddr[addr]++
 }
 
 // ending is how one request ended. Times are ns.
@@ -137,7 +145,8 @@ func (r *recorder) merge(o *recorder) {
 	mergeHist(&r.connect, o.connect)
 	mergeHist(&r.tls, o.tls)
 	for i, n := range o.byAddr {
-		r.byAddr[i] += n
+		r.to(int16(i))
+		r.byAddr[i] += n - 1
 	}
 	r.sent += o.sent
 	r.read += o.read
@@ -185,7 +194,7 @@ func mergeHist(into **hist.Histogram, from *hist.Histogram) {
 }
 
 // interval turns the parts of all loops, merged, into the record's form.
-func (r *recorder) interval(addrs []string) record.Interval {
+func (r *recorder) interval(addr func(int) string) record.Interval {
 	out := record.Interval{Phase: r.phase, Start: time.Duration(r.start), End: time.Duration(r.end), Planned: r.planned, InFlight: r.inFlight,
 		Lag: r.lag, Connect: r.connect, TLS: r.tls, BytesSent: r.sent, BytesRead: r.read, Codes: r.codes}
 	for o := range r.classes {
@@ -213,7 +222,7 @@ func (r *recorder) interval(addrs []string) record.Interval {
 		if out.Addresses == nil {
 			out.Addresses = map[string]int64{}
 		}
-		out.Addresses[addrs[i]] += n
+		out.Addresses[addr(i)] += n
 	}
 	return out
 }

@@ -84,11 +84,14 @@ func methodOf(r plan.Request) string {
 // UserAgent is sent unless the request names another.
 const UserAgent = "loadline"
 
-// messageOf builds a request.
-func messageOf(r plan.Request, e endpoint, body []byte) message {
+// messageOf builds a request; once says that its connection carries no other.
+func messageOf(r plan.Request, e endpoint, body []byte, once bool) message {
 	m := message{method: methodOf(r), url: r.URL, body: body, timeout: int64(r.Timeout)}
 	m.head, m.safe = m.method == "HEAD", isSafe(m.method)
 	m.header = withDefaults(r.Headers, e)
+	if once {
+		m.header = append(m.header, plan.Header{Name: "Connection", Value: "close"})
+	}
 	if m.timeout <= 0 {
 		m.timeout = int64(plan.DefaultTimeout)
 	}

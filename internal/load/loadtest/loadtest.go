@@ -17,13 +17,14 @@ import (
 
 // Features tells the suite what an engine is made for.
 type Features struct {
-	Redirects bool // follows redirects when asked to
+	Redirects   bool // follows redirects when asked to
+	MaxRequests bool // counts the requests of a connection
 }
 
 // Run holds an engine to the suite.
 func Run(t *testing.T, engine load.Engine, f Features) {
 	t.Helper()
-	for _, group := range [][]rule{answers(), faults(), timeouts(), closedModel(), openModel(), redirects(f)} {
+	for _, group := range [][]rule{answers(), faults(), timeouts(), closedModel(), openModel(), redirects(f), connections(f)} {
 		for _, r := range group {
 			t.Run(r.name, func(t *testing.T) {
 				t.Log(r.explanation)
