@@ -233,6 +233,7 @@ func TestWhatCannotBeStartedIsThePlansFault(t *testing.T) {
 		{"no command", plan.Service{}, "command: found nothing"},
 		{"loadline without itself", plan.Service{Command: []string{"loadline"}}, "self"},
 		{"no such CPU", plan.Service{Command: []string{"true"}, CPUs: "1000"}, "cpus: found 1000"},
+		{"one CPU too many", plan.Service{Command: []string{"true"}, CPUs: "0,1000"}, "CPU 1000 is not among them"},
 		{"unknown signal", plan.Service{Command: []string{"true"}, Stop: plan.Stop{Signal: "SIGTERM"}}, "stop.signal"},
 		{"log in no folder", plan.Service{Command: []string{"true"}, Log: "nowhere/log"}, "log:"},
 	} {
@@ -361,4 +362,34 @@ func TestNothingOutlivesAKilledLoadline(t *testing.T) {
 	}
 	_ = cmd.Wait()
 	eventually(t, "the service's child is gone", func() bool { return !listens(address) })
+}
+
+func TestLastLinesCannotSteerATerminal(t *testing.T) {
+	for _, c := range []struct{ why, script, want string }{
+		{"colours go", `printf 'a \033[1;31mERROR\033[0m b\n' >&2; exit 1`, "a ERROR b"},
+		{"a title and a cleared screen go", `printf '\033]0;owned\007\033[2Jx\033(B\n' >&2; exit 1`, "x"},
+		{"bytes that are no text are marked", `printf 'a\377\000\010b\n' >&2; exit 1`, "a\ufffd\ufffd\ufffdb"},
+		{"Windows line ends go, tabs are spaces", `printf 'a\tb\r\n' >&2; exit 1`, "a b"},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			spec := launch.Spec{Service: plan.Service{Name: "loud", Command: []string{"sh", "-c", c.script}, Ready: plan.Ready{TCP: freeAddress(t), Timeout: patience}}}
+			_, err := launch.Start(t.Context(), spec)
+			var told *launch.Error
+			if !errors.As(err, &told) || len(told.Tail) != 1 || told.Tail[0] != c.want {
+				t.Errorf("found %q, want the line %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestAServiceThatGoesIntoTheBackgroundIsToldToStay(t *testing.T) {
+	spec := launch.Spec{Service: plan.Service{Name: "daemon", Command: []string{"true"}, Ready: plan.Ready{TCP: freeAddress(t), Timeout: patience}}}
+	_, err := launch.Start(t.Context(), spec)
+	var told *launch.Error
+	if !errors.As(err, &told) {
+		t.Fatalf("found %v", err)
+	}
+	if !errors.Is(told, launch.ErrDied) || !strings.Contains(told.Hint(), "foreground") {
+		t.Errorf("found %v, advice %q", told, told.Hint())
+	}
 }

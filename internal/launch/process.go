@@ -121,6 +121,16 @@ func setCPUs(list string) error {
 	if err := unix.SchedSetaffinity(0, &set); err != nil {
 		return fmt.Errorf("cpus: found %s, want CPUs that this machine has and this process may use: %w", list, err)
 	}
+	// The kernel leaves out in silence what it does not have.
+	var got unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &got); err != nil {
+		return fmt.Errorf("cpus: %w", err)
+	}
+	for _, c := range cpus {
+		if !got.IsSet(c) {
+			return fmt.Errorf("cpus: found %s, want CPUs that this machine has and this process may use: CPU %d is not among them", list, c)
+		}
+	}
 	return nil
 }
 
@@ -151,11 +161,13 @@ func (p *Process) Err() error {
 
 // died describes an end that nobody wished for.
 func (p *Process) died() *Error {
-	cause := p.state
-	if cause == nil {
-		cause = errors.New("exit status 0")
+	e := &Error{Service: p.Name(), Kind: ErrDied, Cause: p.state, Tail: p.Tail(), Advice: "read its last lines; run its command by hand"}
+	if e.Cause == nil {
+		e.Cause = errors.New("exit status 0")
+		e.Advice = "a service must stay in the foreground until it is told to end; one that went into the background is out of reach, " +
+			"so tell it not to (nginx: -g 'daemon off;')"
 	}
-	return &Error{Service: p.Name(), Kind: ErrDied, Cause: cause, Tail: p.Tail(), Advice: "read its last lines; run its command by hand"}
+	return e
 }
 
 // Stop ends the service's group: the plan's signal, then KILL when the grace is over or ctx ends. It returns when nothing of the group
