@@ -41,6 +41,8 @@ type RejectedError struct {
 	Permits  int
 	Waiting  bool // others waited
 	Weight   int  // permits asked for
+
+	word uint64 // the figures as they were found
 }
 
 // Error names the bulkhead, the reason and the figures.
@@ -72,7 +74,7 @@ func (*noCopy) Unlock() {}
 // Release gives the permit back. It may be called more than once, also at the same time; only the first call counts.
 func (p *Permit) Release() {
 	if p.bulkhead != nil && atomic.CompareAndSwapUint32(&p.live, 1, 0) {
-		p.bulkhead.release(p)
+		p.bulkhead.giveBack(p)
 	}
 }
 
@@ -88,18 +90,10 @@ func (b *Bulkhead) TryAcquireWeight(weight int) (Permit, error) {
 	if word, ok := b.take(weight); !ok {
 		return Permit{}, b.refuse(word, weight)
 	}
-	b.granted.add()
-	if b.measure || b.holders != nil {
-		return Permit{bulkhead: b, weight: int32(weight), live: 1, since: b.began(), holder: b.track(weight)}, nil
+	if b.watched {
+		return b.watch(weight), nil
 	}
 	return Permit{bulkhead: b, weight: int32(weight), live: 1}, nil
-}
-
-func (b *Bulkhead) began() time.Duration {
-	if !b.measure {
-		return 0
-	}
-	return b.clock.Now()
 }
 
 // Acquire takes a permit, and waits for one as Settings allow. The error is a *RejectedError, or the cause of ctx if that ended
@@ -110,33 +104,58 @@ func (b *Bulkhead) Acquire(ctx context.Context) (Permit, error) { return b.Acqui
 func (b *Bulkhead) AcquireWeight(ctx context.Context, weight int) (Permit, error) {
 	weight = max(1, weight)
 	if word, ok := b.take(weight); !ok {
-		if b.maxWaiting.Load() == 0 || weight > permitsOf(word) {
-			return Permit{}, b.refuse(word, weight)
-		}
-		if err := b.await(ctx, weight); err != nil {
+		if err := b.acquireSlow(ctx, word, weight); err != nil {
 			return Permit{}, err
 		}
 	}
-	b.granted.add()
-	if b.measure || b.holders != nil {
-		return Permit{bulkhead: b, weight: int32(weight), live: 1, since: b.began(), holder: b.track(weight)}, nil
+	if b.watched {
+		return b.watch(weight), nil
 	}
 	return Permit{bulkhead: b, weight: int32(weight), live: 1}, nil
 }
 
-func (b *Bulkhead) release(p *Permit) {
+// acquireSlow takes permits for a caller that found the word without any.
+func (b *Bulkhead) acquireSlow(ctx context.Context, word uint64, weight int) error {
+	if b.maxWaiting.Load() == 0 || weight > permitsOf(word) {
+		return b.refuse(word, weight)
+	}
+	return b.await(ctx, weight)
+}
+
+// watch is the permit of a bulkhead that measures or tracks.
+func (b *Bulkhead) watch(weight int) Permit {
+	var since time.Duration
+	if b.measure {
+		since = b.clock.Now()
+	}
+	return Permit{bulkhead: b, weight: int32(weight), live: 1, since: since, holder: b.track(weight)}
+}
+
+// giveBack ends a permit.
+func (b *Bulkhead) giveBack(p *Permit) {
+	if b.watched {
+		b.unwatch(p)
+	}
+	if someWait(b.word.Add(-uint64(p.weight))) {
+		b.serve()
+	}
+}
+
+func (b *Bulkhead) unwatch(p *Permit) {
 	if b.measure {
 		b.hold.Record(b.clock.Now() - p.since)
 	}
 	if p.holder != nil {
 		b.holders.remove(p.holder)
 	}
-	if someWait(b.word.Add(-uint64(p.weight))) {
-		b.mu.Lock()
-		granted := b.grantLocked()
-		b.mu.Unlock()
-		granted.tell()
-	}
+}
+
+// serve grants those that wait what has come free.
+func (b *Bulkhead) serve() {
+	b.mu.Lock()
+	granted := b.grantLocked()
+	b.mu.Unlock()
+	granted.tell()
 }
 
 // refuse is the error for a caller that found the word so. It is kept, so that a full bulkhead allocates nothing.
@@ -158,13 +177,13 @@ func (b *Bulkhead) refuse(word uint64, weight int) error {
 }
 
 func (b *Bulkhead) rejection(word uint64, weight int, reason Reason) *RejectedError {
-	kept := b.refusal.Load()
-	if kept != nil && kept.InUse == inUse(word) && kept.Permits == permitsOf(word) && kept.Reason == reason && kept.Weight == weight &&
-		kept.Waiting == someWait(word) {
+	word &= stateMask
+	if kept := b.refusal.Load(); kept != nil && kept.word == word && kept.Weight == weight && kept.Reason == reason {
 		return kept
 	}
 	fresh := &RejectedError{
 		Bulkhead: b.name, Reason: reason, InUse: inUse(word), Permits: permitsOf(word), Waiting: someWait(word), Weight: weight,
+		word: word,
 	}
 	b.refusal.Store(fresh)
 	return fresh

@@ -299,7 +299,7 @@ func (r *recorder) Errorf(f string, a ...any) { r.lines = append(r.lines, fmt.Sp
 
 func TestFaultySettingsNameEachFieldAndChangeNothing(t *testing.T) {
 	_, err := bulkhead.New(bulkhead.Config{Settings: bulkhead.Settings{MaxWaiting: -1, MaxWait: -1}})
-	for _, want := range []string{"Name: empty", "Permits: 0: allowed 1 to 2147483647", "MaxWaiting: -1", "MaxWait: -1ns"} {
+	for _, want := range []string{"Name: empty", "Permits: 0: allowed 1 to 1048575", "MaxWaiting: -1", "MaxWait: -1ns"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in: %v", want, err)
 		}

@@ -25,7 +25,7 @@ type Histogram = buckets.Snapshot
 
 const (
 	// MaxPermits is the greatest number of permits.
-	MaxPermits = 1<<31 - 1
+	MaxPermits = 1<<20 - 1
 	// Unbounded is the MaxWaiting of a bulkhead at which any number of callers may wait.
 	Unbounded = policy.PoolUnbounded
 )
@@ -105,7 +105,8 @@ type Bulkhead struct {
 	name    string
 	clock   *Clock
 	hooks   Hooks
-	measure bool
+	watched bool     // measure or holders
+	measure bool     // how long permits are out
 	holders *holders // nil unless tracked
 	waiters sync.Pool
 
@@ -116,7 +117,6 @@ type Bulkhead struct {
 
 	maxWaiting atomic.Int64 // of settings, for a look without the lock
 	refusal    atomic.Pointer[RejectedError]
-	granted    tally
 	rejected   tally
 	wait       buckets.Recorder
 	hold       buckets.Recorder
@@ -126,9 +126,10 @@ type Bulkhead struct {
 	version  uint64
 	waiting  waitList
 	counts   counts
+	carries  uint64 // see word.go
 }
 
-// counts are of what happens under the lock. The others are in granted and rejected.
+// counts are of what happens under the lock. Grants are in word and carries, refusals in rejected.
 type counts struct {
 	timedOut, heavy, cancelled uint64
 	largestWaiting             int
@@ -149,6 +150,7 @@ func New(config Config) (*Bulkhead, error) {
 	if config.TrackHolders {
 		b.holders = &holders{}
 	}
+	b.watched = b.measure || b.holders != nil
 	b.word.Store(pack(config.Settings.Permits))
 	b.maxWaiting.Store(int64(config.Settings.MaxWaiting))
 	return b, nil
@@ -222,11 +224,12 @@ func (r Rejections) Sum() uint64 { return r.Full + r.TimedOut + r.TooHeavy }
 func (b *Bulkhead) Snapshot() Snapshot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	word := b.word.Load()
 	return Snapshot{
 		Name: b.name, Settings: b.settings, Version: b.version,
-		InUse: inUse(b.word.Load()), Waiting: b.waiting.n,
+		InUse: inUse(word), Waiting: b.waiting.n,
 		LargestInUse: int(b.peak.Load()), LargestWaiting: b.counts.largestWaiting,
-		Granted:   b.granted.sum(),
+		Granted:   b.grantsLocked(word),
 		Rejected:  Rejections{Full: b.rejected.sum(), TimedOut: b.counts.timedOut, TooHeavy: b.counts.heavy},
 		Cancelled: b.counts.cancelled, Wait: b.wait.Snapshot(), Hold: b.hold.Snapshot(),
 	}

@@ -6,24 +6,14 @@ import "context"
 // against a second release. It is neither measured by Config.MeasureHold nor listed by Config.TrackHolders.
 func (b *Bulkhead) Enter(ctx context.Context) error {
 	if word, ok := b.take(1); !ok {
-		if b.maxWaiting.Load() == 0 {
-			return b.refuse(word, 1)
-		}
-		if err := b.await(ctx, 1); err != nil {
-			return err
-		}
+		return b.acquireSlow(ctx, word, 1)
 	}
-	b.granted.add()
 	return nil
 }
 
 // Leave gives back what Enter took. Call it exactly once for each Enter that returned nil.
 func (b *Bulkhead) Leave() {
-	if !someWait(b.word.Add(^uint64(0))) {
-		return
+	if someWait(b.word.Add(^uint64(0))) {
+		b.serve()
 	}
-	b.mu.Lock()
-	granted := b.grantLocked()
-	b.mu.Unlock()
-	granted.tell()
 }

@@ -111,20 +111,6 @@ func (b *Bulkhead) queueLocked(weight int) *waiter {
 	return w
 }
 
-// takeLocked takes weight permits if they are free, whether or not somebody waits.
-func (b *Bulkhead) takeLocked(weight int) bool {
-	for {
-		word := b.word.Load()
-		if !fits(word, weight) {
-			return false
-		}
-		if b.word.CompareAndSwap(word, word+uint64(weight)) {
-			b.noteUse(inUse(word) + weight)
-			return true
-		}
-	}
-}
-
 // clearLocked lets callers in again without the lock if nobody waits.
 func (b *Bulkhead) clearLocked() {
 	if b.waiting.n == 0 {

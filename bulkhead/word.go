@@ -5,19 +5,29 @@ import (
 	"unsafe"
 )
 
-// The word holds everything that decides on a caller who need not wait, so that one compare-and-swap both asks and takes: permits in use in
-// the low 31 bits, then a bit that says that somebody waits and nobody may overtake, then the number of permits.
+// The word holds everything that decides on a caller who need not wait, so that one compare-and-swap asks, takes and counts:
+//
+//	bits  0-19  permits in use
+//	bits 20-39  permits
+//	bit     40  somebody waits, and nobody may overtake
+//	bits 41-63  grants so far, modulo 2^23; carries counts how often it came round
 const (
-	useMask     = 1<<31 - 1
-	waitingBit  = 1 << 31
-	permitShift = 32
+	fieldBits   = 20
+	fieldMask   = 1<<fieldBits - 1
+	permitShift = fieldBits
+	waitingBit  = 1 << (2 * fieldBits)
+	grantShift  = 2*fieldBits + 1
+	oneGrant    = 1 << grantShift
+	lastGrant   = 1<<(64-grantShift) - 1
+	stateMask   = oneGrant - 1
 )
 
 func pack(permits int) uint64      { return uint64(permits) << permitShift }
-func inUse(word uint64) int        { return int(word & useMask) }
-func permitsOf(word uint64) int    { return int(word >> permitShift) }
+func inUse(word uint64) int        { return int(word & fieldMask) }
+func permitsOf(word uint64) int    { return int(word >> permitShift & fieldMask) }
 func someWait(word uint64) bool    { return word&waitingBit != 0 }
 func fits(word uint64, w int) bool { return inUse(word)+w <= permitsOf(word) }
+func comesRound(word uint64) bool  { return word>>grantShift == lastGrant }
 
 // take takes weight permits if they are free and nobody waits.
 func (b *Bulkhead) take(weight int) (word uint64, ok bool) {
@@ -26,17 +36,59 @@ func (b *Bulkhead) take(weight int) (word uint64, ok bool) {
 		if someWait(word) || !fits(word, weight) {
 			return word, false
 		}
-		if b.word.CompareAndSwap(word, word+uint64(weight)) {
+		if comesRound(word) {
+			return b.takeRound(weight)
+		}
+		if b.word.CompareAndSwap(word, word+uint64(weight)+oneGrant) {
 			b.noteUse(inUse(word) + weight)
 			return word, true
 		}
 	}
 }
 
+// takeRound is take for the grant at which the count comes round, once in 2^23: the carry is made under the lock, where it is read.
+//
+//go:noinline
+func (b *Bulkhead) takeRound(weight int) (word uint64, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	word = b.word.Load()
+	return word, !someWait(word) && b.takeLocked(weight)
+}
+
+// takeLocked takes weight permits if they are free, whether or not somebody waits.
+func (b *Bulkhead) takeLocked(weight int) bool {
+	for {
+		word := b.word.Load()
+		if !fits(word, weight) {
+			return false
+		}
+		if b.word.CompareAndSwap(word, word+uint64(weight)+oneGrant) {
+			if comesRound(word) {
+				b.carries++
+			}
+			b.noteUse(inUse(word) + weight)
+			return true
+		}
+	}
+}
+
+// grantsLocked is how many times permits were granted.
+func (b *Bulkhead) grantsLocked(word uint64) uint64 {
+	return b.carries<<(64-grantShift) + word>>grantShift
+}
+
 func (b *Bulkhead) noteUse(n int) {
+	if int64(n) > b.peak.Load() {
+		b.raisePeak(int64(n))
+	}
+}
+
+//go:noinline
+func (b *Bulkhead) raisePeak(n int64) {
 	for {
 		peak := b.peak.Load()
-		if int64(n) <= peak || b.peak.CompareAndSwap(peak, int64(n)) {
+		if n <= peak || b.peak.CompareAndSwap(peak, n) {
 			return
 		}
 	}
@@ -45,7 +97,7 @@ func (b *Bulkhead) noteUse(n int) {
 func (b *Bulkhead) setPermitsLocked(permits int) {
 	for {
 		word := b.word.Load()
-		if b.word.CompareAndSwap(word, word&(useMask|waitingBit)|pack(permits)) {
+		if b.word.CompareAndSwap(word, word&^pack(fieldMask)|pack(permits)) {
 			return
 		}
 	}
