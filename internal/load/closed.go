@@ -145,6 +145,17 @@ func (l *loop) countHeld(c *conn, outcome record.Outcome, answered bool, more in
 		e.response = done - c.sent
 	}
 	l.rec.add(e)
+	if l.sampling {
+		l.rec.sample(e, c.planned, c.sent, statusOf(c, answered))
+	}
+}
+
+// statusOf is the status of an answer, 0 where there was none.
+func statusOf(c *conn, answered bool) int {
+	if !answered {
+		return 0
+	}
+	return c.response.Status()
 }
 
 // goOn lets a user think and send its next request. Without think time it is sent at once, unless the user has to wait.

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"github.com/loadline-dev/loadline/internal/record"
 )
 
 // collector takes the parts of intervals from the loops and hands whole intervals to the sink, in order. Loops never wait for the sink.
@@ -15,6 +17,8 @@ type collector struct {
 	signal chan struct{}
 	addr   func(int) string // the text of an address's number
 	meter  *processMeter
+	// samples takes single requests; nil: they are not kept.
+	samples func([]record.Sample) error
 }
 
 func newCollector(addr func(int) string, sources int64) *collector {
@@ -103,6 +107,11 @@ func (c *collector) deliver(ctx context.Context, loops int, sink Sink, stop func
 }
 
 func (c *collector) send(p *recorder, sink Sink) error {
+	if c.samples != nil {
+		if err := c.samples(p.samples); err != nil {
+			return err
+		}
+	}
 	interval := p.interval(c.addr)
 	interval.Generator = c.meter.sample()
 	interval.Generator.LoopCPU = p.loopCPU

@@ -71,6 +71,7 @@ func (f *fast) prepare(ctx context.Context, job Job) (*fleet, error) {
 	line := timelineOf(job.Phases, start)
 	count := f.loops(job)
 	set := &fleet{collector: newCollector(book.text, from.count()), book: book}
+	set.collector.samples = job.Samples
 	for i := range count {
 		l := &loop{index: i, loops: count, origin: origin, line: &line, collector: set.collector, wanted: wanted, classes: classes,
 			message: &message, book: book, sources: from, maxRequests: mostRequests(client), dialEvery: dialEvery(client, count),
@@ -78,7 +79,7 @@ func (f *fast) prepare(ctx context.Context, job Job) (*fleet, error) {
 		if l.poll, err = newPoller(); err != nil {
 			return nil, errors.Join(err, set.close())
 		}
-		l.left = -1
+		l.left, l.sampling = -1, job.Samples != nil
 		if job.Shape.Requests > 0 {
 			l.left = job.Shape.Requests
 		}

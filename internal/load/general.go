@@ -26,6 +26,7 @@ type reply struct {
 	outcome  record.Outcome // without regard to lateness; Timeout where nothing came
 	answered bool
 	code     string // a sub-code, empty for a success
+	status   int    // 0: no answer, or one without a status
 }
 
 // general is the engine for everything that the fast one does not do. A goroutine carries each user or request.
@@ -43,6 +44,7 @@ func (g *general) Run(ctx context.Context, job Job, sink Sink) error {
 		return err
 	}
 	collector := newCollector(nil, 1)
+	collector.samples = job.Samples
 	ledger, err := newLedger(job, message, collector)
 	if err != nil {
 		ex.close()

@@ -217,7 +217,7 @@ func (x *httpExchanger) exchange(ctx context.Context, m *message, l *ledger) rep
 	if err != nil {
 		return x.fault(ctx, err, t)
 	}
-	out := reply{outcome: x.classes.outcome(&a), answered: true}
+	out := reply{outcome: x.classes.outcome(&a), answered: true, status: resp.StatusCode}
 	if out.outcome != record.Success {
 		out.code = fmt.Sprintf("status %d", resp.StatusCode)
 	}

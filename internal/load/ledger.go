@@ -121,7 +121,7 @@ func (l *ledger) planArrivalsLocked(before int64) {
 		inside := l.plannedLocked(at)
 		if l.mostInFlight > 0 && l.inFlight >= l.mostInFlight {
 			l.rec.code("more in flight than allowed")
-			l.rec.add(ending{outcome: record.Dropped, inside: inside, latency: -1, response: -1})
+			l.forgoLocked(at, inside)
 			continue
 		}
 		l.inFlight++
@@ -212,6 +212,9 @@ func (l *ledger) finishLocked(f *flight, now int64, r reply, wait int64) bool {
 		e.response = now - f.sent
 	}
 	l.rec.add(e)
+	if l.collector.samples != nil {
+		l.rec.sample(e, f.planned, f.sent, r.status)
+	}
 	if len(l.waiting) > 0 || l.rec.phase == record.Drain || l.left == 0 {
 		l.wake()
 	}
@@ -266,8 +269,18 @@ func (l *ledger) unreachable() error {
 func (l *ledger) over() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.clock()
+	now := l.nowLocked()
+	l.planArrivalsLocked(now + 1) // The last of them must not be missed.
 	return now >= l.line.windowEnd && (l.inFlight+l.watching == 0 || now >= l.line.windowEnd+2*l.message.timeout+int64(10*time.Millisecond))
+}
+
+// forgoLocked counts what was planned and is never sent.
+func (l *ledger) forgoLocked(at int64, inside bool) {
+	e := ending{outcome: record.Dropped, inside: inside, latency: -1, response: -1}
+	l.rec.add(e)
+	if l.collector.samples != nil {
+		l.rec.sample(e, at, -1, 0)
+	}
 }
 
 // close cuts what is in flight and hands over the last part.
@@ -278,7 +291,7 @@ func (l *ledger) close() {
 	for _, f := range l.waiting {
 		l.inFlight--
 		l.rec.code("never sent")
-		l.rec.add(ending{outcome: record.Dropped, inside: f.inside, latency: -1, response: -1})
+		l.forgoLocked(f.planned, f.inside)
 	}
 	l.waiting = nil
 	for f := range l.flights {

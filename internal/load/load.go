@@ -55,6 +55,9 @@ type Job struct {
 	Phases Phases
 	// Origin is the instant from which intervals and samples count. Its monotonic reading is used. Zero: when Run is called.
 	Origin time.Time
+	// Samples, where set, takes every request that ended in an interval, just before the interval goes to the sink and from the same
+	// goroutine. The slice is the receiver's. An error of it ends the run like one of the sink.
+	Samples func([]record.Sample) error
 }
 
 // Shape is what a plan's load says beyond the step: how times are distributed and what is bounded.

@@ -62,6 +62,7 @@ type loop struct {
 	inFlight                int // requests whose users wait
 	watching                int // requests whose timeout has passed
 	ending                  bool
+	sampling                bool  // single requests are kept
 	reached                 bool  // a connection was made
 	failedAt                int64 // when the first connection failed
 	failure                 error // why

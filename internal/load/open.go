@@ -90,7 +90,7 @@ func (l *loop) plan(before int64) {
 		inside := l.planned(at)
 		if l.mostInFlight > 0 && l.inFlight >= l.mostInFlight {
 			l.rec.code("more in flight than allowed")
-			l.rec.add(ending{outcome: record.Dropped, inside: inside, latency: -1, response: -1})
+			l.forgo(at, inside)
 			continue
 		}
 		l.inFlight++
@@ -148,6 +148,15 @@ func (l *loop) abandon() {
 		at := l.backlog.pop()
 		l.inFlight--
 		l.rec.code("never sent")
-		l.rec.add(ending{outcome: record.Dropped, inside: l.line.inside(at), latency: -1, response: -1})
+		l.forgo(at, l.line.inside(at))
+	}
+}
+
+// forgo counts what was planned and is never sent.
+func (l *loop) forgo(at int64, inside bool) {
+	e := ending{outcome: record.Dropped, inside: inside, latency: -1, response: -1}
+	l.rec.add(e)
+	if l.sampling {
+		l.rec.sample(e, at, -1, 0)
 	}
 }

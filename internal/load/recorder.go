@@ -39,6 +39,7 @@ type recorder struct {
 	byName   map[string]int64 // where there is no book
 	sent     int64
 	read     int64
+	samples  []record.Sample
 	status   map[int]int64 // of what was not a success
 	codes    map[string]int64
 
@@ -90,6 +91,13 @@ func (r *recorder) add(e ending) {
 		}
 		c.response.Record(time.Duration(e.response))
 	}
+}
+
+// sample keeps a request. planned and sent are ns since the origin.
+func (r *recorder) sample(e ending, planned, sent int64, status int) {
+	s := record.Sample{Planned: time.Duration(planned), Sent: time.Duration(sent), Outcome: e.outcome, Status: status, Inside: e.inside, Answered: e.answered}
+	s.Done = s.Planned + time.Duration(max(e.latency, 0))
+	r.samples = append(r.samples, s)
 }
 
 func index(b bool) int {
@@ -148,6 +156,7 @@ func (r *recorder) merge(o *recorder) {
 		r.to(int16(i))
 		r.byAddr[i] += n - 1
 	}
+	r.samples = append(r.samples, o.samples...)
 	r.sent += o.sent
 	r.read += o.read
 	for i, d := range o.loopCPU {

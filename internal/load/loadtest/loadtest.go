@@ -65,12 +65,17 @@ type result struct {
 	inside    [record.NumOutcomes]int64
 	all       [record.NumOutcomes]int64
 	codes     map[string]int64
+	samples   []record.Sample
 }
 
 // run runs a job and holds its result to what is true of every result.
 func run(ctx context.Context, t *testing.T, e load.Engine, job load.Job) *result {
 	t.Helper()
 	r := &result{codes: map[string]int64{}}
+	job.Samples = func(s []record.Sample) error {
+		r.samples = append(r.samples, s...)
+		return nil
+	}
 	r.err = e.Run(ctx, job, load.SinkFunc(func(i record.Interval) error {
 		r.intervals = append(r.intervals, i)
 		return nil
@@ -90,7 +95,26 @@ func run(ctx context.Context, t *testing.T, e load.Engine, job load.Job) *result
 	if got := sum(r.all); got != r.sent {
 		t.Errorf("every request planned ends in one class: %d planned, %d ended", r.sent, got)
 	}
+	r.checkSamples(t)
 	return r
+}
+
+// checkSamples holds the single requests to the sums.
+func (r *result) checkSamples(t *testing.T) {
+	t.Helper()
+	var all, inside [record.NumOutcomes]int64
+	for _, s := range r.samples {
+		all[s.Outcome]++
+		if s.Inside {
+			inside[s.Outcome]++
+		}
+		if s.Done < s.Planned || s.Sent >= 0 && (s.Sent < s.Planned || s.Done < s.Sent) || (s.Sent < 0) != (s.Outcome == record.Dropped) {
+			t.Errorf("planned, sent and done come in this order: %+v", s)
+		}
+	}
+	if all != r.all || inside != r.inside {
+		t.Errorf("samples are the same requests: %s, intervals have %s", describe(all), describe(r.all))
+	}
 }
 
 func (r *result) add(t *testing.T, i record.Interval) {
