@@ -55,6 +55,10 @@ func latch(name string) string {
 	return thread(name, "WAITING (parking)", "jdk.internal.misc.Unsafe.park", "java.util.concurrent.CountDownLatch.await", "com.shop.Commission.query", "java.util.concurrent.ThreadPoolExecutor.runWorker")
 }
 
+func loop(name string) string {
+	return thread(name, "RUNNABLE", "sun.nio.ch.EPoll.wait", "sun.nio.ch.EPollSelectorImpl.doSelect", "io.netty.channel.nio.NioEventLoop.run")
+}
+
 func socket(name string) string {
 	return thread(name, "RUNNABLE", "sun.nio.ch.SocketDispatcher.read0", "sun.nio.ch.NioSocketImpl.read", "com.shop.Price.get")
 }
@@ -223,7 +227,7 @@ func TestThreadsThatBecomeMoreFromDumpToDumpAreALeak(t *testing.T) {
 func TestAHealthyServiceHasNoFinding(t *testing.T) {
 	text := opening + many(6, "http-nio-8080-exec-%d", idle) + many(3, "http-nio-8080-exec-1%d", socket) +
 		thread("http-nio-8080-exec-20", "RUNNABLE", "com.shop.Order.get") + thread("main", "WAITING (on object monitor)", "java.lang.Object.wait") +
-		many(2, "hystrix-Price-%d", socket) + many(4, "hystrix-Price-1%d", idle)
+		many(16, "nioEventLoopGroup-2-%d", loop) + many(2, "hystrix-Price-%d", socket) + many(4, "hystrix-Price-1%d", idle)
 	if got := codes(dump.Findings(read(t, text, text))); len(got) != 0 {
 		t.Errorf("%v", got)
 	}

@@ -192,7 +192,9 @@ func poolWaits(s *Summary) []finding.Finding {
 func oversized(s *Summary) []finding.Finding {
 	var out []finding.Finding
 	for _, p := range s.Pools {
-		if p.Idle < idleWorkers || float64(p.Idle) <= idleShare*float64(p.Threads) {
+		// Event loops and kept connections wait for the network by nature.
+		idle := p.Idle - p.On(Selector)
+		if idle < idleWorkers || float64(idle) <= idleShare*float64(p.Threads) || strings.HasPrefix(p.Name, "(") {
 			continue
 		}
 		out = append(out, finding.Finding{Code: finding.PoolOversized, Severity: finding.Info,

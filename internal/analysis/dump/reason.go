@@ -12,7 +12,8 @@ type Reason string
 // The reasons.
 const (
 	Running        Reason = "running"
-	Idle           Reason = "idle"            // a worker that waits for work of its own pool, a timer, a selector or an acceptor
+	Idle           Reason = "idle"            // a worker that waits for work of its own pool, or a timer
+	Selector       Reason = "selector"        // idle as well: an event loop, an acceptor or a kept connection that waits for the network
 	ConnectionPool Reason = "connection pool" // for a connection or pooled object
 	Latch          Reason = "latch"           // for others to count down
 	Future         Reason = "future"          // for a result
@@ -20,13 +21,14 @@ const (
 	LockWait       Reason = "lock"            // to enter a monitor, or for a lock of java.util.concurrent, or a Go mutex
 	SocketRead     Reason = "socket read"     // for an answer
 	SocketConnect  Reason = "socket connect"  // for a connection to be made
-	Sleep          Reason = "sleep"           //
-	QueueFull      Reason = "queue full"      // to put into a bounded queue
-	QueueEmpty     Reason = "queue empty"     // to take from a queue that is not its pool's
-	ObjectWait     Reason = "object wait"     // Object.wait or a condition
-	Channel        Reason = "channel"         // Go: send, receive or select
-	Other          Reason = "other"           // waits, for what cannot be told
-	unset          Reason = ""                //
+	Sleep          Reason = "sleep"
+	QueueFull      Reason = "queue full"  // to put into a bounded queue
+	QueueEmpty     Reason = "queue empty" // to take from a queue that is not its pool's
+	ObjectWait     Reason = "object wait" // Object.wait or a condition
+	Channel        Reason = "channel"     // Go: send, receive or select
+	Other          Reason = "other"       // waits, for what cannot be told
+	Untold         Reason = "unknown"     // the format tells no state, and the stack nothing
+	unset          Reason = ""
 )
 
 // callReasons tells what a call high in a waiting thread's stack means. When several are in a stack the first of precedence counts.
@@ -35,10 +37,12 @@ var callReasons = reasonTable(map[Reason]string{
 java.util.concurrent.ForkJoinPool.awaitWork org.eclipse.jetty.util.thread.QueuedThreadPool.idleJobPoll
 org.eclipse.jetty.util.thread.QueuedThreadPool$Runner.idleJobPoll java.util.TimerThread.mainLoop
 io.netty.util.concurrent.SingleThreadEventExecutor.takeTask java.lang.ref.ReferenceQueue.remove java.lang.ref.Reference.waitForReferencePendingList
-sun.nio.ch.EPoll.wait sun.nio.ch.EPollArrayWrapper.epollWait sun.nio.ch.KQueue.poll sun.nio.ch.WEPoll.wait io.netty.channel.epoll.Native.epollWait
+org.apache.catalina.core.StandardServer.await
+org.jboss.threads.EnhancedQueueExecutor$PoolThreadNode.park org.eclipse.jetty.util.thread.ReservedThreadExecutor$ReservedThread.reservedWait
+jdk.internal.misc.Signal.waitForSignal jdk.internal.ref.CleanerImpl.run`,
+	Selector: `sun.nio.ch.EPoll.wait sun.nio.ch.EPollArrayWrapper.epollWait sun.nio.ch.KQueue.poll sun.nio.ch.WEPoll.wait io.netty.channel.epoll.Native.epollWait
 sun.nio.ch.Net.accept sun.nio.ch.ServerSocketImpl.accept0 sun.nio.ch.NioSocketImpl.accept java.net.PlainSocketImpl.socketAccept
-org.apache.tomcat.util.net.NioEndpoint.serverSocketAccept org.apache.catalina.core.StandardServer.await
-jdk.internal.misc.Signal.waitForSignal jdk.internal.ref.CleanerImpl.run
+org.apache.tomcat.util.net.NioEndpoint.serverSocketAccept
 net.(*netFD).accept`,
 	ConnectionPool: `com.zaxxer.hikari.pool.HikariPool.getConnection com.zaxxer.hikari.util.ConcurrentBag.borrow
 org.apache.commons.pool2.impl.GenericObjectPool.borrowObject org.apache.commons.pool2.impl.GenericKeyedObjectPool.borrowObject
@@ -81,9 +85,9 @@ java.util.concurrent.LinkedBlockingDeque.take java.util.concurrent.DelayQueue.ta
 	ObjectWait: `java.lang.Object.wait java.lang.Object.wait0 java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject.await sync.(*Cond).Wait`,
 })
 
-// precedence: what says most about a worker comes first. A pool's take is above everything that it is built of; a connection pool is
-// above the locks and queues within it.
-var precedence = []Reason{Idle, ConnectionPool, SocketRead, SocketConnect, Latch, Future, Semaphore, QueueFull, LockWait, QueueEmpty, Sleep, ObjectWait}
+// precedence: what says most about a worker comes first. A pool's take is above everything that it is built of; a socket is above the
+// connection pool that makes or tries a connection over it; a connection pool is above the locks and queues within it.
+var precedence = []Reason{Idle, Selector, SocketConnect, SocketRead, ConnectionPool, Latch, Future, Semaphore, QueueFull, LockWait, QueueEmpty, Sleep, ObjectWait}
 
 type ranked struct {
 	reason Reason
@@ -113,12 +117,12 @@ func ReasonOf(t *threaddump.Thread) Reason {
 		return LockWait
 	case t.State == threaddump.Runnable:
 		// A native read or a selector is runnable in Java's words; everything else that looks like waiting is on its way out of it.
-		if found == SocketRead || found == SocketConnect || found == Idle && nativeIdle(t.Stack) {
+		if found == SocketRead || found == SocketConnect || found == Selector && nativeIdle(t.Stack) {
 			return found
 		}
 		return Running
 	case found == SocketRead && goIdleConnection(t.Stack):
-		return Idle
+		return Selector
 	case found != unset && found != ObjectWait && found != QueueEmpty:
 		return found
 	case goWorkerIdle(t):
@@ -143,7 +147,7 @@ func fromCalls(stack []threaddump.Frame) Reason {
 func nativeIdle(stack []threaddump.Frame) bool {
 	const top = 3
 	for i := range min(len(stack), top) {
-		if r, ok := callReasons[stack[i].Func]; ok && r.reason == Idle {
+		if r, ok := callReasons[stack[i].Func]; ok && r.reason == Selector {
 			return true
 		}
 	}
@@ -167,8 +171,8 @@ func fromWords(t *threaddump.Thread) Reason {
 		return Sleep
 	case t.State == threaddump.Waiting, t.State == threaddump.TimedWaiting:
 		return Other
-	case len(t.Stack) == 0:
-		return Other
+	case t.State == threaddump.Unknown:
+		return Untold
 	}
 	return Running
 }

@@ -30,8 +30,8 @@ type Summary struct {
 type Pool struct {
 	Name    string
 	Threads int
-	Idle    int
-	Waiting map[Reason]int // what the others do; Running included
+	Idle    int            // wait for work: those of Selector included
+	Waiting map[Reason]int // what the others do, and Selector; Running included
 	States  map[string]int
 	Names   []string // of up to sampleNames threads, idle ones last
 }
@@ -124,7 +124,7 @@ func (b *builder) add(t *threaddump.Thread) {
 	b.locks.add(t, reason)
 	print := fingerprint(t)
 	b.addToGroup(t, pool, reason, print)
-	if t.Name != "" && !t.Internal && reason != Idle {
+	if t.Name != "" && !t.Internal && reason != Idle && reason != Selector {
 		b.s.stuck[t.Name] = print
 	}
 }
@@ -137,9 +137,10 @@ func (b *builder) addToPool(t *threaddump.Thread, name string, reason Reason) {
 	}
 	p.Threads += t.Count
 	p.States[t.State.String()] += t.Count
-	if reason == Idle {
+	if reason == Idle || reason == Selector {
 		p.Idle += t.Count
-	} else {
+	}
+	if reason != Idle {
 		p.Waiting[reason] += t.Count
 	}
 	if len(p.Names) < sampleNames && t.Name != "" {

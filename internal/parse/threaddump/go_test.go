@@ -36,7 +36,11 @@ func TestGoroutinesOneByOne(t *testing.T) {
 	check(t, "state", m.State, threaddump.Blocked)
 	check(t, "frames without those of its ancestor", len(m.Stack), 2)
 	check(t, "closure", m.Stack[1].Func, "main.handle.func1")
-	check(t, "label", byID(t, d, 9).Labels["pool"], "price")
+	l := byID(t, d, 9)
+	check(t, "label", l.Labels["pool"], `pri[c]e, "x"`)
+	check(t, "name", l.Name, "price-worker-1")
+	check(t, "reason", l.Detail, "select (scan)")
+	check(t, "waited", l.Waited, 2*time.Minute)
 }
 
 func TestGoroutinesCounted(t *testing.T) {

@@ -26,6 +26,7 @@ const mostSeen = 1 << 20
 var (
 	profileOpens = []byte("goroutine profile: total ")
 	goroutine    = []byte("goroutine ")
+	goLabelsOpen = []byte(" labels:{")
 )
 
 // goOpens tells whether a line that begins with «goroutine » opens a goroutine or a profile.
@@ -76,25 +77,28 @@ func (g *goroutines) header(line []byte) error {
 		g.seen[id] = true
 	}
 	t := &Thread{ID: id, Count: 1, CPU: -1, Elapsed: -1}
-	from := bytes.IndexByte(line, '[')
-	words, rest, _ := bytes.Cut(line[from+1:], []byte("]"))
-	for i, part := range bytes.Split(words, []byte(", ")) {
+	words := bytes.TrimSuffix(line[bytes.IndexByte(line, '[')+1:], []byte("]:"))
+	if at := bytes.Index(words, goLabelsOpen); at >= 0 {
+		t.setLabels(words[at+len(goLabelsOpen)-1:])
+		words = words[:at]
+	}
+	reason, details, _ := bytes.Cut(words, []byte(", "))
+	t.Detail = g.frames.word(reason)
+	for part := range bytes.SplitSeq(details, []byte(", ")) {
 		if minutes, ok := bytes.CutSuffix(part, []byte(" minutes")); ok {
 			t.Waited = time.Duration(number(minutes)) * time.Minute
 		}
-		if i == 0 {
-			t.Detail = g.frames.word(part)
-		}
 	}
 	t.State = goState(t.Detail)
-	t.Labels = goLabels(bytes.TrimSpace(bytes.TrimSuffix(rest, []byte(":"))))
 	g.thread = t
 	return nil
 }
 
 // goState puts the runtime's wait reasons into Java's words (runtime/runtime2.go, waitReasonStrings).
 func goState(reason string) State {
-	reason = strings.TrimSuffix(reason, " (scan)")
+	for _, mark := range []string{" (durable)", " (scan)", " (leaked)"} {
+		reason = strings.TrimSuffix(reason, mark)
+	}
 	switch {
 	case reason == "running", reason == "runnable", reason == "syscall", reason == "GC assist marking", reason == "GC worker (active)", reason == "preempted", reason == "copystack":
 		return Runnable
@@ -108,16 +112,17 @@ func goState(reason string) State {
 	return Waiting
 }
 
-// goLabels reads «{"pool":"price"}», which may follow the state or stand on a line of debug=1.
-func goLabels(text []byte) map[string]string {
-	if !bytes.HasPrefix(text, []byte("{")) {
-		return nil
+// setLabels reads «{"pool":"price", "worker":"price-worker-1"}», which stands behind the state where the program runs with
+// GODEBUG=tracebacklabels=1, and on a line of its own in debug=1. A worker's label is its name.
+func (t *Thread) setLabels(text []byte) {
+	var labels map[string]string
+	if json.Unmarshal(text, &labels) != nil {
+		return // Quoted as no other program would.
 	}
-	var out map[string]string
-	if json.Unmarshal(text, &out) != nil {
-		return nil
+	t.Labels = labels
+	if t.Count == 1 {
+		t.Name = labels["worker"]
 	}
-	return out
 }
 
 // line reads a line below a goroutine's header.
@@ -178,7 +183,7 @@ func (g *goroutines) countedLine(line []byte) error {
 		return nil
 	}
 	if labels, ok := bytes.CutPrefix(line, []byte("# labels: ")); ok {
-		g.thread.Labels = goLabels(bytes.TrimSpace(labels))
+		g.thread.setLabels(bytes.TrimSpace(labels))
 		return nil
 	}
 	f := bytes.Split(line, []byte("\t"))
