@@ -71,6 +71,10 @@ func (p Phase) String() string {
 	return "unknown"
 }
 
+// Endless is the planned window of a cell that is to last until enough is known of it: a trial of a search, which is taken off after a second
+// or two and is whole then.
+const Endless = time.Hour
+
 // Cell is one setting at one step, once.
 type Cell struct {
 	Index     int // 0…, in the plan's order, not the order of execution
@@ -89,8 +93,8 @@ type Cell struct {
 	Dumps     []Dump
 	Slots     []SlotLimit
 	Imported  *Imported // nil for a cell that was measured here
-	Partial   bool   // ended before its time
-	Failure   string // why it ended before its time, where it was not the user's wish
+	Partial   bool      // ended before its time
+	Failure   string    // why it ended before its time, where it was not the user's wish
 }
 
 // Interval is what happened between two instants of a cell, usually 1 s apart; phases begin and end on interval boundaries.
