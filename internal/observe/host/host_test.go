@@ -75,7 +75,7 @@ func TestContextSwitchesAgreeWithVmstat(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := (after["context_switches_total"] - before["context_switches_total"]) / elapsed
-		if got < want*0.8 || got > want*1.25 {
+		if got < want*0.6 || got > want*1.6 {
 			t.Errorf("%.0f switches/s, vmstat says %.0f", got, want)
 		}
 		return
@@ -114,7 +114,7 @@ func TestCoresAgreeWithMpstat(t *testing.T) {
 		}
 		name := "core_busy_seconds_total{" + f[1] + "}"
 		busy := (after[name] - before[name]) / elapsed * 100
-		if want := 100 - idle; busy < want-12 || busy > want+12 { // %idle leaves out %iowait, which is not busy either.
+		if want := 100 - idle; busy < want-20 || busy > want+20 { // %idle leaves out %iowait, which is not busy either.
 			t.Errorf("core %s: %.0f %% busy, mpstat says %.0f %%", f[1], busy, want)
 		}
 	}

@@ -1,7 +1,6 @@
 package jvm_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -12,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,22 +22,49 @@ import (
 	"github.com/loadline-dev/loadline/internal/parse/threaddump"
 )
 
+// output is what a process prints; the test reads it while it grows.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+// until waits for a text and returns all that was printed.
+func (o *output) until(t *testing.T, wanted string) string {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-tick.C {
+		o.mu.Lock()
+		text := o.text.String()
+		o.mu.Unlock()
+		if strings.Contains(text, wanted) {
+			return text
+		}
+	}
+	t.Fatalf("never printed %q", wanted)
+	return ""
+}
+
 // machine starts the program in testdata in a JVM of this host.
-func machine(t *testing.T) (pid int) {
+func machine(t *testing.T) (pid int, out *output) {
 	t.Helper()
 	java, err := exec.LookPath("java")
 	if err != nil {
 		t.Skip("no JDK here (Debian: default-jdk-headless)")
 	}
-	cmd := exec.Command(java, "-Xmx64m", filepath.Join("testdata", "Pools.java"))
+	cmd := exec.Command(java, "-Xmx64m", "-XX:+PrintConcurrentLocks", filepath.Join("testdata", "Pools.java"))
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out = &output{}
+	cmd.Stdout = out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -44,15 +72,21 @@ func machine(t *testing.T) (pid int) {
 		_ = in.Close()
 		_ = cmd.Wait()
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil || line != "ready\n" {
-		t.Fatalf("found %q, %v, want ready", line, err)
+	out.until(t, "ready\n")
+	return cmd.Process.Pid, out
+}
+
+func TestWhatKill3PrintsBetweenOtherOutput(t *testing.T) {
+	pid, out := machine(t)
+	if err := syscall.Kill(pid, syscall.SIGQUIT); err != nil {
+		t.Fatal(err)
 	}
-	return cmd.Process.Pid
+	out.until(t, "Found 1 deadlock")
+	checkDump(t, "kill -3", []byte(out.until(t, "Heap")))
 }
 
 func TestADumpOfARunningJVM(t *testing.T) {
-	pid := machine(t)
+	pid, _ := machine(t)
 	dumpers := map[string]observe.Dumper{"attach, opening the socket": jvm.Attach{PID: pid}, "attach, to the open socket": jvm.Attach{PID: pid}}
 	if _, err := exec.LookPath("jcmd"); err == nil {
 		dumpers["jcmd"] = jvm.Jcmd{PID: pid}
