@@ -59,10 +59,8 @@ func (e *RejectedError) Is(target error) bool { return target == ErrRejected }
 type Permit struct {
 	_        noCopy
 	bulkhead *Bulkhead
-	since    time.Duration
-	weight   int32
-	live     uint32 // 1 until released; atomic
-	holder   *Holder
+	mark     int64  // when it was granted, or the number of its Holder
+	weight   uint64 // 0 when it has been released; atomic
 }
 
 // noCopy makes go vet report copies.
@@ -73,13 +71,16 @@ func (*noCopy) Unlock() {}
 
 // Release gives the permit back. It may be called more than once, also at the same time; only the first call counts.
 func (p *Permit) Release() {
-	if p.bulkhead != nil && atomic.CompareAndSwapUint32(&p.live, 1, 0) {
-		p.bulkhead.giveBack(p)
+	if p.bulkhead == nil {
+		return
+	}
+	if weight := atomic.SwapUint64(&p.weight, 0); weight != 0 {
+		p.bulkhead.giveBack(weight, p.mark)
 	}
 }
 
 // Held says whether the permit is out.
-func (p *Permit) Held() bool { return p.bulkhead != nil && atomic.LoadUint32(&p.live) == 1 }
+func (p *Permit) Held() bool { return atomic.LoadUint64(&p.weight) != 0 }
 
 // TryAcquire takes a permit if one is free and nobody waits for it. Otherwise the error is a *RejectedError.
 func (b *Bulkhead) TryAcquire() (Permit, error) { return b.TryAcquireWeight(1) }
@@ -93,7 +94,7 @@ func (b *Bulkhead) TryAcquireWeight(weight int) (Permit, error) {
 	if b.watched {
 		return b.watch(weight), nil
 	}
-	return Permit{bulkhead: b, weight: int32(weight), live: 1}, nil
+	return Permit{bulkhead: b, weight: uint64(weight)}, nil
 }
 
 // Acquire takes a permit, and waits for one as Settings allow. The error is a *RejectedError, or the cause of ctx if that ended
@@ -111,7 +112,7 @@ func (b *Bulkhead) AcquireWeight(ctx context.Context, weight int) (Permit, error
 	if b.watched {
 		return b.watch(weight), nil
 	}
-	return Permit{bulkhead: b, weight: int32(weight), live: 1}, nil
+	return Permit{bulkhead: b, weight: uint64(weight)}, nil
 }
 
 // acquireSlow takes permits for a caller that found the word without any.
@@ -124,29 +125,29 @@ func (b *Bulkhead) acquireSlow(ctx context.Context, word uint64, weight int) err
 
 // watch is the permit of a bulkhead that measures or tracks.
 func (b *Bulkhead) watch(weight int) Permit {
-	var since time.Duration
-	if b.measure {
-		since = b.clock.Now()
+	if b.holders != nil {
+		return Permit{bulkhead: b, weight: uint64(weight), mark: b.holders.add(b.clock, weight)}
 	}
-	return Permit{bulkhead: b, weight: int32(weight), live: 1, since: since, holder: b.track(weight)}
+	return Permit{bulkhead: b, weight: uint64(weight), mark: int64(b.clock.Now())}
 }
 
 // giveBack ends a permit.
-func (b *Bulkhead) giveBack(p *Permit) {
+func (b *Bulkhead) giveBack(weight uint64, mark int64) {
 	if b.watched {
-		b.unwatch(p)
+		b.unwatch(mark)
 	}
-	if someWait(b.word.Add(-uint64(p.weight))) {
+	if someWait(b.word.Add(-weight)) {
 		b.serve()
 	}
 }
 
-func (b *Bulkhead) unwatch(p *Permit) {
-	if b.measure {
-		b.hold.Record(b.clock.Now() - p.since)
+func (b *Bulkhead) unwatch(mark int64) {
+	began := time.Duration(mark)
+	if b.holders != nil {
+		began = b.holders.remove(mark)
 	}
-	if p.holder != nil {
-		b.holders.remove(p.holder)
+	if b.measure {
+		b.hold.Record(b.clock.Now() - began)
 	}
 }
 

@@ -15,29 +15,36 @@ type Holder struct {
 }
 
 type holders struct {
-	mu  sync.Mutex // guards all
-	all map[*Holder]struct{}
+	mu   sync.Mutex // guards all and last
+	all  map[int64]holder
+	last int64
 }
 
-// track notes who acquired a permit; nil unless the bulkhead tracks them.
-func (b *Bulkhead) track(weight int) *Holder {
-	if b.holders == nil {
-		return nil
-	}
-	h := &Holder{Weight: weight, Since: b.clock.Epoch().Add(b.clock.Exact()), Stack: debug.Stack()}
-	b.holders.mu.Lock()
-	defer b.holders.mu.Unlock()
-	if b.holders.all == nil {
-		b.holders.all = map[*Holder]struct{}{}
-	}
-	b.holders.all[h] = struct{}{}
-	return h
+type holder struct {
+	Holder
+	began time.Duration
 }
 
-func (l *holders) remove(h *Holder) {
+// add notes who acquires a permit, and returns its number.
+func (l *holders) add(clock *Clock, weight int) int64 {
+	now := clock.Now()
+	h := holder{Holder{Weight: weight, Since: clock.Epoch().Add(now), Stack: debug.Stack()}, now}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.all, h)
+	if l.all == nil {
+		l.all = map[int64]holder{}
+	}
+	l.last++
+	l.all[l.last] = h
+	return l.last
+}
+
+func (l *holders) remove(number int64) (began time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	began = l.all[number].began
+	delete(l.all, number)
+	return began
 }
 
 // Holders are the permits that are out, oldest first. It is empty unless Config.TrackHolders.
@@ -48,8 +55,8 @@ func (b *Bulkhead) Holders() []Holder {
 	b.holders.mu.Lock()
 	defer b.holders.mu.Unlock()
 	list := make([]Holder, 0, len(b.holders.all))
-	for h := range b.holders.all {
-		list = append(list, *h)
+	for _, h := range b.holders.all {
+		list = append(list, h.Holder)
 	}
 	slices.SortFunc(list, func(a, b Holder) int { return a.Since.Compare(b.Since) })
 	return list
