@@ -20,7 +20,7 @@ type call struct {
 	breaker  breaker.Permit
 	inside   *bulkhead.Bulkhead // the command's own, while the call is in it
 	permit   bulkhead.Permit    // of a shared one
-	marked   bool // it was counted before it returned
+	marked   bool               // it was counted before it returned
 }
 
 // Do calls fn under the command's isolation and returns what it returned, or what the fallback did. The error is fn's own where that is the

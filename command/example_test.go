@@ -15,7 +15,9 @@ func Example() {
 	quote, err := command.New(command.Config[string]{
 		Name:     "quote",
 		Settings: command.Settings{Isolation: command.Semaphore, MaxConcurrent: 100, Timeout: 200 * time.Millisecond},
-		Fallback: func(_ context.Context, cause error) (string, error) { return "yesterday's, because of " + cause.Error(), nil },
+		Fallback: func(_ context.Context, cause error) (string, error) {
+			return "yesterday's, because of " + cause.Error(), nil
+		},
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -190,6 +190,31 @@ func TestATimeoutOnAPoolFreesTheCallerAndNotTheWorker(t *testing.T) {
 	})
 }
 
+func TestAPanicGivesThePermitBack(t *testing.T) {
+	c := newCommand(t, command.Config[int]{Settings: command.Settings{Isolation: command.Semaphore, MaxConcurrent: 1}})
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = c.Do(context.Background(), func(context.Context) (int, error) { panic("boom") })
+	}()
+	if _, err := c.Do(context.Background(), returns(1, nil)); err != nil {
+		t.Errorf("after a panic: %v", err)
+	}
+}
+
+func TestTheFastPathsAllocateNothing(t *testing.T) {
+	for name, s := range map[string]command.Settings{
+		"none":      {},
+		"semaphore": {Isolation: command.Semaphore},
+		"refused":   {Isolation: command.Semaphore, Breaker: breaker.Settings{Force: breaker.ForcedOpen}},
+	} {
+		c := newCommand(t, command.Config[int]{Settings: s})
+		fn := returns(1, nil)
+		if n := testing.AllocsPerRun(1000, func() { _, _ = c.Do(context.Background(), fn) }); n != 0 {
+			t.Errorf("%s: %v allocations a call", name, n)
+		}
+	}
+}
+
 func TestNeverMoreRunsThanWorkersWhenEveryCallTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running, most atomic.Int32

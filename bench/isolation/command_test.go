@@ -50,7 +50,7 @@ func asking(ctx context.Context) (int, error) {
 	}
 }
 
-var semaphoreSettings = command.Settings{Isolation: command.Semaphore, MaxConcurrent: slots, Timeout: time.Second}
+var semaphoreSettings = command.Settings{Isolation: command.Semaphore, MaxConcurrent: slots, Timeout: time.Minute} // on a shared machine a goroutine may stand still for seconds
 
 func loadlineCommand(s command.Settings, ctx func(testing.TB) context.Context, coarse bool, fn function) func(b *testing.B) func() {
 	return func(b *testing.B) func() {

@@ -75,6 +75,15 @@ func taxChannel(b *testing.B) func() bool {
 	}
 }
 
+// taxPool is the pool without a command around it.
+func taxPool(b *testing.B) func() bool {
+	p := newPool(b, pool.Config{Settings: pool.Settings{Core: taxCallers}})
+	return func() bool {
+		_, err := pool.Call(context.Background(), p, sleeping)
+		return err == nil
+	}
+}
+
 func taxSemaphore(*testing.B) func() bool {
 	permits := semaphore.NewWeighted(taxCallers)
 	return func() bool {
@@ -126,6 +135,7 @@ func BenchmarkTax(b *testing.B) {
 		{"loadline-semaphore-coarse", taxLoadline(command.Settings{Isolation: command.Semaphore}, true)},
 		{"loadline-pool-exact", taxLoadline(command.Settings{Isolation: command.Pool}, false)},
 		{"loadline-pool-coarse", taxLoadline(command.Settings{Isolation: command.Pool}, true)},
+		{"loadline-pool-alone-exact", taxPool},
 		{"x-semaphore", taxSemaphore},
 		{"raw-channel", taxChannel},
 		{"ants", taxAnts},
@@ -149,6 +159,8 @@ func taxRounds(b *testing.B, call func() bool, rounds int) {
 	var wg sync.WaitGroup
 	for i := range taxCallers {
 		wg.Go(func() {
+			// Spread over the task's length: callers in step would wake by the batch, which no traffic does.
+			time.Sleep(taxTask * time.Duration(i) / taxCallers)
 			for now := time.Now(); now.Before(until); {
 				ok := call()
 				next := time.Now()
