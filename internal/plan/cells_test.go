@@ -281,3 +281,23 @@ load: {concurrency: 1}
 		t.Errorf("a plan without vary varies %v", filled.Vary)
 	}
 }
+
+func TestASettingKeepsWhatWasChangedForAllOfThem(t *testing.T) {
+	p, err := plan.Parse("t.yaml", []byte(`name: x
+target: {request: {url: "http://127.0.0.1:8081/${n}"}}
+vary: {n: [1, 2]}
+load: {concurrency: 1}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := *p
+	changed.Load.Model, changed.SLO = record.Open, "p99<1s"
+	filled, err := changed.ForSetting(changed.Settings()[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if filled.Load.Model != record.Open || filled.SLO != "p99<1s" || filled.Target.Request.URL != "http://127.0.0.1:8081/2" {
+		t.Errorf("model %s, SLO %s, URL %s", filled.Load.Model, filled.SLO, filled.Target.Request.URL)
+	}
+}

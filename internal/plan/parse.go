@@ -1,12 +1,10 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/loadline-dev/loadline/internal/record"
 	"github.com/loadline-dev/loadline/internal/schedule"
@@ -82,6 +80,8 @@ func (p *Plan) ForSetting(s record.Setting) (*Plan, error) {
 	if err := collected.err(); err != nil {
 		return nil, err
 	}
+	// What is the same for all settings is as the plan has it now: who made it may have changed it since.
+	out.Name, out.SLO, out.Load.Model = p.Name, p.SLO, p.Load.Model
 	if p.quick {
 		out.Load = out.Load.quick()
 	}
@@ -118,7 +118,7 @@ func (p *Plan) read(r *reader, root *node) {
 	if n := f.need("name", "the name of the experiment"); n != nil {
 		p.Name = r.text(n, "name", "the name of the experiment")
 		if found, bad := badTitle(p.Name); bad && n.kind == text {
-			f.fail("name", found, fmt.Sprintf("the name of the experiment, one line of at most %d characters", maxTitle), "")
+			f.fail("name", found, "the name of the experiment, one line", "")
 		}
 	}
 	p.Services = r.services(f.find("services"))
@@ -135,9 +135,6 @@ func (p *Plan) read(r *reader, root *node) {
 	}
 }
 
-// maxTitle bounds a name that stands in every list of runs.
-const maxTitle = 200
-
 // badTitle says what is wrong with the name of an experiment. It is written to terminals as it stands, so that it must not hold
 // anything that steers one.
 func badTitle(name string) (found string, bad bool) {
@@ -146,8 +143,6 @@ func badTitle(name string) (found string, bad bool) {
 		return "an empty name", true
 	case strings.ContainsFunc(name, unicode.IsControl):
 		return "several lines or control characters", true
-	case utf8.RuneCountInString(name) > maxTitle:
-		return fmt.Sprintf("%d characters", utf8.RuneCountInString(name)), true
 	}
 	return "", false
 }

@@ -135,10 +135,12 @@ const (
 	Interleaved Order = "interleaved" // every setting once at a step before the next repeat
 )
 
-// Observe is one thing to sample. Exactly one of Process and Prometheus is set.
+// Observe is one thing to sample. Exactly one of Process, Prometheus, Dumps and JVM is set.
 type Observe struct {
 	Process    string        // a service's name, «pid:N», «name:NAME» or «port:N»
 	Prometheus string        // the URL of a metrics endpoint
-	Service    string        // to whom the metrics belong
+	Dumps      string        // of threads: the URL of net/http/pprof, or «jvm:» and a process as in Process
+	JVM        string        // the JVM's own counters: a process as in Process
+	Service    string        // to whom the metrics or dumps belong
 	Every      time.Duration // default 1 s
 }
