@@ -36,13 +36,5 @@ type Batch struct {
 	Err       error    // what went wrong; the rest holds what could be read
 }
 
-// Add appends what another batch holds.
-func (b *Batch) Add(other Batch) {
-	b.Processes = append(b.Processes, other.Processes...)
-	b.Pools = append(b.Pools, other.Pools...)
-	b.Series = append(b.Series, other.Series...)
-	b.Notes = append(b.Notes, other.Notes...)
-}
-
 // Closer is a Collector that holds descriptors or connections. Run closes it at its end.
 type Closer interface{ Close() error }

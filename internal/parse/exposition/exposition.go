@@ -21,7 +21,6 @@ import (
 type Reading struct {
 	Pools  []record.PoolSample   // by name; without service and time
 	Series []record.SeriesSample // by name; without source and time
-	Names  int                   // how many samples the text had, known or not
 
 	marks map[string]marks // by pool
 }
@@ -51,7 +50,7 @@ func read(flat []sample) Reading {
 	for _, s := range flat {
 		b.take(s)
 	}
-	out := Reading{Series: b.series(), Names: len(flat), marks: map[string]marks{}}
+	out := Reading{Series: b.series(), marks: map[string]marks{}}
 	b.finish(&out)
 	return out
 }

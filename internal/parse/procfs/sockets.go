@@ -8,11 +8,9 @@ import (
 // SocketState is a TCP state as the kernel numbers it (include/net/tcp_states.h).
 type SocketState uint8
 
-// The states that are used.
+// The states that are asked for by name.
 const (
 	Established SocketState = 1
-	TimeWait    SocketState = 6
-	CloseWait   SocketState = 8
 	Listen      SocketState = 10
 )
 
