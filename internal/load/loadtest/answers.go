@@ -50,9 +50,7 @@ func byStatus(t *testing.T, e load.Engine) {
 	if r.codes["status 404"] != 5 || r.codes["status 503"] != 5 || r.codes["status 200"] != 0 {
 		t.Errorf("codes: got %v, want each status that was no success five times", r.codes)
 	}
-	if s.conns.Load() != 2 {
-		t.Errorf("two users use two connections: %d", s.conns.Load())
-	}
+	s.connections(t, 2)
 }
 
 func byHeader(t *testing.T, e load.Engine) {

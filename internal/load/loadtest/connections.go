@@ -63,9 +63,10 @@ func connectRate(t *testing.T, e load.Engine) {
 	j.Target.Client.ConnectRate = 20
 	r := run(t.Context(), t, e, j)
 	r.only(t, record.Success, r.planned)
-	// One at once and one every 50 ms; a busy machine may be late with them.
-	if n := s.conns.Load(); n < 4 || n > 11 {
-		t.Errorf("%d connections in 500 ms at 20 per second, want 10 or 11", n)
+	// One at once and one every 50 ms; a busy machine may be late with them, and some may be made in the drain.
+	took := r.intervals[len(r.intervals)-1].End
+	if n := s.conns.Load(); n < 4 || float64(n) > 2+20*took.Seconds() {
+		t.Errorf("%d connections in %v at 20 per second", n, took)
 	}
 }
 
@@ -128,7 +129,8 @@ func connectTime(t *testing.T, e load.Engine) {
 	for _, i := range r.intervals {
 		n += i.Connect.Count()
 	}
-	if n != 3 {
-		t.Errorf("%d times to connect for 3 connections", n)
+	if n < 3 || n > s.conns.Load() {
+		t.Errorf("%d times to connect for %d connections", n, s.conns.Load())
 	}
+	s.connections(t, 3)
 }

@@ -61,6 +61,14 @@ func serve(t *testing.T, script func(x *exchange) then) *server {
 	return s
 }
 
+// connections checks how many there were. An engine whose connections are pooled may open some more while all are busy for a moment.
+func (s *server) connections(t *testing.T, users int64) {
+	t.Helper()
+	if n := s.conns.Load(); n < users || n > 2*users {
+		t.Errorf("%d connections, want %d, or a few more where they are pooled", n, users)
+	}
+}
+
 func (s *server) url(path string) string { return "http://" + s.listener.Addr().String() + path }
 
 func (s *server) close() {
