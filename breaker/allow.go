@@ -35,7 +35,7 @@ func (b *Breaker) Allow() (Permit, error) {
 	return b.AllowAt(b.clock.Now())
 }
 
-// unknown is the start of a call that no rule asked for; should one ask later, the call counts as quick.
+// unknown stands for an instant that no rule asked for. Should a rule for slow calls come later, a call with an unknown start is quick.
 const unknown = time.Duration(-1)
 
 // AllowAt is Allow for a caller who has just read the breaker's Clock.
@@ -94,9 +94,15 @@ func (b *Breaker) PermitOf(ticket Ticket, start time.Duration) Permit {
 
 // Done hands the result back. The time since Allow decides whether the call was slow.
 func (p *Permit) Done(outcome Outcome) {
-	if p.b != nil {
-		p.DoneAt(p.b.clock.Now(), outcome)
+	b := p.b
+	if b == nil {
+		return
 	}
+	now := unknown // a count window without slow calls knows no time; should this result trip it, the clock is read then
+	if p.start != unknown || b.gear.Load().window.ring == nil {
+		now = b.clock.Now()
+	}
+	p.DoneAt(now, outcome)
 }
 
 // DoneAt is Done for a caller who has just read the breaker's Clock.
@@ -170,6 +176,9 @@ func (g *gear) trips(calls uint64) bool {
 // judge trips the breaker by the sum that the caller's own addition made, or by what the window holds now if that is not settled, unless the
 // breaker has closed anew or been changed in the meantime.
 func (b *Breaker) judge(now time.Duration, g *gear, ticket policy.BreakerTicket, calls uint64, settled bool) {
+	if now == unknown {
+		now = b.clock.Now()
+	}
 	b.mu.Lock()
 	now = b.advanceLocked(now)
 	if b.gear.Load() == g && b.gate.Epoch() == ticket.Epoch {

@@ -114,6 +114,7 @@ func closedBreakers() []guard {
 		{"loadline-time-coarse", loadlineBreaker(breaker.Settings{}, true)},
 		{"loadline-slow-calls-exact", loadlineBreaker(slow, false)},
 		{"loadline-slow-calls-coarse", loadlineBreaker(slow, true)},
+		{"loadline-count-exact", loadlineBreaker(breaker.Settings{Window: breaker.Count}, false)},
 		{"loadline-count-coarse", loadlineBreaker(breaker.Settings{Window: breaker.Count}, true)},
 		{"loadline-hystrix-exact", loadlineBreaker(breaker.HystrixSettings(), false)},
 		{"gobreaker-no-window", gobreakerOf(gobreaker.Settings{})},
