@@ -25,7 +25,7 @@ func sceneOf(cell record.Cell, cores int, t *tally, r *CellResult) *diagnose.Sce
 	s := &diagnose.Scene{
 		From: t.window.start, To: t.window.end, Load: &load, Timeout: cell.Timeout, Planned: r.Planned, Inside: r.Outcomes, Ended: t.ended,
 		SuccessPerSec: r.Rates.Success, RejectedPerSec: r.Rates.Rejected, RejectedRatio: r.RejectedRatio, MeanMS: r.Latency.Mean,
-		Generator: generatorScene(r.Generator), HostCPURatio: r.HostCPURatio, Cores: cores, Services: r.Services,
+		Generator: generatorScene(r.Generator), HostCPURatio: r.HostCPURatio, Cores: cores, OwnCores: coresBusy(r), Services: r.Services,
 		AcceptQueue: acceptQueue(cell, t.window),
 	}
 	if by, ok := r.LatencyBy[record.Timeout.String()]; ok {

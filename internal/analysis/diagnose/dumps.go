@@ -6,6 +6,7 @@ import (
 
 	"github.com/loadline-dev/loadline/internal/analysis/dump"
 	"github.com/loadline-dev/loadline/internal/analysis/finding"
+	"github.com/loadline-dev/loadline/internal/analysis/observed"
 	"github.com/loadline-dev/loadline/internal/parse/threaddump"
 )
 
@@ -46,11 +47,23 @@ func contradicted(s Scene, service string, f Finding) bool {
 		}
 		slots := known.Slots()
 		return !s.Highest || ok && known.ActiveMax != nil && slots != nil && *known.ActiveMax > idleSlots**slots || !ok && len(s.Services[service].Pools) > 0
+	case finding.StuckThreads:
+		return lively(s.Services[service])
 	case finding.DownstreamSlow:
 		return s.Load != nil && ok && known.Execution != nil
 	default:
 		return false
 	}
+}
+
+// lively tells whether by their counters the pools of a service go on: then threads that stand in one place in several dumps came back to it.
+func lively(service observed.Service) bool {
+	for _, p := range service.Pools {
+		if slots := p.Slots(); p.Completed == nil || slots == nil || *p.Completed < *slots {
+			return false
+		}
+	}
+	return len(service.Pools) > 0
 }
 
 // starvedPools combines both: by the counters all workers of a pool are busy, work waits and hardly anything ends; by the dump none of

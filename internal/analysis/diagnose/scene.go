@@ -36,6 +36,7 @@ type Scene struct {
 	Generator    *Generator // nil: none
 	HostCPURatio *float64   // 1.0 = every core busy
 	Cores        int        // 0 unknown
+	OwnCores     *float64   // used by the services and the generator; the rest of the machine's use is other programs'
 	AcceptQueue  *float64   // mean number of connections that nobody had accepted yet
 	Services     map[string]observed.Service
 	Dumps        map[string][]*dump.Summary // by service, in their order, all under this load

@@ -9,23 +9,28 @@ import (
 )
 
 const (
-	slowGrowth = 1.5  // growth of the execution time over the lowest step from which the work is called slow
-	fallen     = 0.9  // of the throughput of the step below
-	changed    = 0.25 // share by which active workers and queue must have moved to be called risen or fallen
+	crowdedGrowth = 4    // the same where the CPUs are busy, which makes all work take longer
+	slowGrowth    = 1.5  // growth of the execution time over the lowest step from which the work is called slow
+	fallen        = 0.9  // of the throughput of the step below
+	changed       = 0.25 // share by which active workers and queue must have moved to be called risen or fallen
 )
 
 // grownExecution compares the pools of a cell with those at the lowest step, and tells the dependency from what else makes work take longer. On
-// a machine whose CPUs are busy everything does, so nothing is said of the dependency there; nor where a lock, a collection, a throttled group
+// a machine whose CPUs are busy everything does, so only a large growth is the dependency's there. Nothing is said of it where a lock, a collection, a throttled group
 // or a full pool within the service is known to hold the workers.
 func grownExecution(s Scene, found []Finding) []Finding {
-	if s.Lowest == nil || value(s.Load) <= value(s.Lowest.Load) || atLeast(s.HostCPURatio, saturatedCPU) {
+	if s.Lowest == nil || value(s.Load) <= value(s.Lowest.Load) {
 		return nil
+	}
+	growth := slowGrowth
+	if atLeast(s.HostCPURatio, saturatedCPU) {
+		growth = crowdedGrowth
 	}
 	var out []Finding
 	for _, p := range observed.Pools(s.Services) {
 		base := s.Lowest.Services[p.Service].Pools[p.Name]
 		before, now := base.Execution.Average(), p.Execution.Average()
-		if before == nil || now == nil || *before <= 0 || *now < slowGrowth**before || explained(s, p, found) {
+		if before == nil || now == nil || *before <= 0 || *now < growth**before || explained(s, p, found) {
 			continue
 		}
 		if f := slowFinding(p, base, *before, *now); f != nil {

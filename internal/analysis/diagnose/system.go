@@ -14,6 +14,7 @@ const (
 	stormShare     = 0.1    // share of refusals among answers from which they are called a storm
 	retryShare     = 0.1    // share of calls that were retried
 	saturatedCPU   = 0.9    // of the machine; the order-detail study's bound of its bottleneck region
+	ownShare       = 0.5    // of the CPU used, from which it is ours that binds
 	saturatedLoop  = 0.95   // of one core, for a thread that sends load
 	switchSeconds  = 3.8e-6 // direct cost of one context switch: C. Li, C. Ding, K. Shen, Quantifying the Cost of Context Switch, 2007
 	switchLeastCPU = 0.05   // of a core: below it there is nothing to be overloaded
@@ -118,12 +119,18 @@ func collecting(s Scene, _ []Finding) []Finding {
 
 func cpuBinding(s Scene, found []Finding) []Finding {
 	cpu := s.HostCPURatio
-	if !atLeast(cpu, saturatedCPU) || has(found, finding.SlotCeiling, finding.RetryStorm, finding.TooManyThreads) {
+	if !atLeast(cpu, saturatedCPU) || takenByOthers(s) || has(found, finding.SlotCeiling, finding.RetryStorm, finding.TooManyThreads) {
 		return nil
 	}
 	return []Finding{{Code: finding.CPUBinding, Severity: finding.Warning, Evidence: map[string]any{"host_cpu_ratio": *cpu},
 		Text: fmt.Sprintf("the machine's CPUs are %.0f %% busy and no pool is full: CPU is what binds", *cpu*100),
 		Next: "more cores or cheaper requests; more workers only add switching"}}
+}
+
+// takenByOthers tells whether most of the CPU that is used belongs to programs that have no part in the load: what they take is a reason to
+// doubt the figures, and no limit of the service.
+func takenByOthers(s Scene) bool {
+	return s.OwnCores != nil && s.Cores > 0 && s.HostCPURatio != nil && *s.OwnCores < ownShare**s.HostCPURatio*float64(s.Cores)
 }
 
 func switchOverload(s Scene, _ []Finding) []Finding {
