@@ -173,6 +173,94 @@ func TestATargetThatNeverAnswersIsUnreachable(t *testing.T) {
 	}
 }
 
+func TestATargetThatClosesInTheMiddleOfAnAnswerIsUnreachableAndSaysSo(t *testing.T) {
+	path, port := planFile(t, priceTarget+shortLoad)
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return // Closed with the test.
+			}
+			request := make([]byte, 4096)
+			if _, err := conn.Read(request); err == nil {
+				fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nthat is all")
+			}
+			conn.Close()
+		}
+	}()
+	got := loadline(t, time.Minute, "run", path, "--html", "", "--archive", filepath.Join(t.TempDir(), "a.db"))
+	if got.code != 4 || !strings.Contains(got.stderr, "ended as reset") || strings.Contains(got.stderr, "timeout of") {
+		t.Errorf("exit %d\n%s", got.code, got.stderr)
+	}
+}
+
+func TestASettingThatCannotBeAppliedIsToldWithAdvice(t *testing.T) {
+	runFault(t, 4, priceTarget+priceService+`apply: {command: [sh, -c, "echo no such pool >&2; exit 3"]}`+shortLoad, "apply[0]", "no such pool", "Try: ")
+}
+
+func TestAFileThatIsMissingIsThePlansFault(t *testing.T) {
+	plan := strings.Replace(priceTarget, "timeout: 500ms", "body_file: nowhere.json", 1) + priceService + shortLoad
+	got := runFault(t, 3, plan, "target.request.body_file", "nowhere.json")
+	if strings.Contains(got.stderr, "run 20") {
+		t.Errorf("a run was begun all the same:\n%s", got.stderr)
+	}
+}
+
+func TestAResultThatCannotBeWrittenIsToldBeforeTheRun(t *testing.T) {
+	path, _ := planFile(t, priceTarget+priceService+shortLoad)
+	folder := t.TempDir()
+	for _, form := range [][]string{{"--json", filepath.Join(folder, "nowhere", "r.json")}, {"--html", folder}, {"--csv", filepath.Join(folder, "nowhere", "r.csv")}} {
+		archive := filepath.Join(t.TempDir(), "a.db")
+		got := loadline(t, time.Minute, append([]string{"run", path, "--archive", archive}, form...)...)
+		if got.code != 2 || !strings.Contains(got.stderr, form[0]) || !strings.Contains(got.stderr, form[1]) || !strings.Contains(got.stderr, "Try: ") {
+			t.Errorf("%v: exit %d\n%s", form, got.code, got.stderr)
+		}
+		if _, err := os.Stat(archive); err == nil {
+			t.Errorf("%v: the run was begun all the same", form)
+		}
+	}
+	left, err := os.ReadDir(folder)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestAnArchiveThatCannotGrowEndsTheRunAndIsToldOnce(t *testing.T) {
+	path, port := planFile(t, priceTarget+priceService+"load: {concurrency: {from: 1, to: 100, step: 1}, warmup: 0s, measure: 300ms, rest: 0s}\n")
+	archive := filepath.Join(t.TempDir(), "a.db")
+	// The limit of file sizes stands in for a full disk: 200 blocks of 1024 bytes hold the tables and some cells.
+	cmd := exec.Command("bash", "-c", `ulimit -f 200; exec "$@"`, "bash", program, "run", path, "--html", "", "--archive", archive)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	_ = cmd.Run() // The exit code is what is looked at.
+	_, message, _ := strings.Cut(stderr.String(), "Error: ")
+	if code := cmd.ProcessState.ExitCode(); code != 8 || strings.Count(message, archive) != 1 || !strings.Contains(message, "cannot be recorded any further") ||
+		!strings.Contains(message, "Try: ") {
+		t.Errorf("exit %d\n%s", code, stderr.String())
+	}
+	portIsFree(t, port)
+	if got := loadline(t, time.Minute, "runs", "latest", "--archive", archive); got.code != 0 || !strings.Contains(got.stdout, "partial") {
+		t.Errorf("what was recorded until then: exit %d\n%s%s", got.code, got.stdout, got.stderr)
+	}
+}
+
+func TestATableWithoutRowsOrEndIsNoEvidence(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "head.csv")
+	if err := os.WriteFile(empty, []byte("scenario,concurrency,tps\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{empty, "/dev/zero"} {
+		if got := loadline(t, time.Minute, "audit", file); got.code != 3 || !strings.Contains(got.stderr, file) || got.stdout != "" {
+			t.Errorf("%s: exit %d\n%s%s", file, got.code, got.stdout, got.stderr)
+		}
+	}
+}
+
 // begun starts a long run and waits until its first cell is under way.
 func begun(t *testing.T, archive, result string) (cmd *exec.Cmd, stderr *bytes.Buffer, port int) {
 	t.Helper()

@@ -17,6 +17,8 @@ var (
 	ErrUnreadable = errors.New("archive unreadable")
 	// ErrReadOnly says that the archive may be read but not written.
 	ErrReadOnly = errors.New("archive is read-only")
+	// ErrNotRecorded says that facts of a run that is under way could not be stored. Every later call of its Writer returns the same error.
+	ErrNotRecorded = errors.New("the run cannot be recorded any further")
 	// ErrNoRun says that no run has the id, or that there is none at all.
 	ErrNoRun = errors.New("no such run")
 	// ErrAmbiguous says that several runs' ids begin with what was given.

@@ -217,7 +217,10 @@ func (c *CellWriter) Dumps(dumps ...record.Dump) error {
 func (c *CellWriter) End(end CellEnd) error {
 	err := c.w.add(row{query: "UPDATE cell SET partial = ?, failure = ? WHERE run = ? AND cell = ?",
 		args: []any{end.Partial, end.Failure, c.w.run, c.cell}})
-	return errors.Join(err, c.w.Flush())
+	if err != nil {
+		return err
+	}
+	return c.w.Flush()
 }
 
 // End marks the run as over, commits what is left and releases the writer.
@@ -228,7 +231,10 @@ func (w *Writer) End(end RunEnd) error {
 	}
 	err := w.add(row{query: "UPDATE run SET ended_ns = ?, partial = ?, interrupted = ? WHERE run = ?",
 		args: []any{ended, end.Partial, end.Interrupted, w.run}})
-	return errors.Join(err, w.Close())
+	if closeErr := w.Close(); err == nil {
+		err = closeErr
+	}
+	return err
 }
 
 // Flush returns when everything handed over so far is on disk, or with the error that kept it from getting there.
@@ -312,7 +318,7 @@ func (w *Writer) commit() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.err == nil {
-			w.err = fmt.Errorf("write run: %w", classify(w.a.path, err))
+			w.err = fmt.Errorf("%w: %w", ErrNotRecorded, classify(w.a.path, err))
 		}
 	}
 }

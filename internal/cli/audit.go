@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -51,7 +52,7 @@ func auditFile(env Env, file, jsonFile, failOn string) error {
 		return fail(Usage, err, "")
 	}
 	defer f.Close()
-	table, err := audit.ParseCSV(f)
+	table, err := readTable(f)
 	if err != nil {
 		return fail(Invalid, fmt.Errorf("%s: %w", file, err), "'loadline audit --help' lists the columns that are read")
 	}
@@ -72,6 +73,24 @@ func auditFile(env Env, file, jsonFile, failOn string) error {
 		}
 	}
 	return nil
+}
+
+// maxTable bounds a table of figures; what is longer is a device, or a log of single requests.
+const maxTable = 64 << 20
+
+func readTable(in io.Reader) (audit.Table, error) {
+	data, err := io.ReadAll(io.LimitReader(in, maxTable+1))
+	if err != nil {
+		return audit.Table{}, err
+	}
+	if len(data) > maxTable {
+		return audit.Table{}, fmt.Errorf("found more than %d bytes, allowed a table with one row per result", maxTable)
+	}
+	table, err := audit.ParseCSV(strings.NewReader(string(data)))
+	if err == nil && len(table.Rows) == 0 {
+		err = errors.New("found a head without rows, want one row per result")
+	}
+	return table, err
 }
 
 func fatalVerdicts(failOn string) ([]string, error) {

@@ -54,11 +54,19 @@ func codeOf(err error) Code {
 	return Internal
 }
 
-// hintOf finds the advice that an error carries.
+// hintOf finds the advice that an error carries, that of the first where several were joined.
 func hintOf(err error) string {
-	for ; err != nil; err = errors.Unwrap(err) {
-		if h, ok := err.(interface{ Hint() string }); ok && h.Hint() != "" {
-			return h.Hint()
+	if h, ok := err.(interface{ Hint() string }); ok && h.Hint() != "" {
+		return h.Hint()
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return hintOf(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			if h := hintOf(one); h != "" {
+				return h
+			}
 		}
 	}
 	return ""

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,10 +31,41 @@ func (o *outputs) flags(cmd *cobra.Command, html string) {
 	f.StringVar(&o.csv, "csv", "", "write one row a cell to this `FILE` (- for stdout)")
 }
 
+// named are the files of all forms, empty where a form is not wanted, with their flags.
+func (o *outputs) named() []struct{ flag, file string } {
+	return []struct{ flag, file string }{{"--json", o.json}, {"--markdown", o.markdown}, {"--csv", o.csv}, {"--html", o.html}}
+}
+
+// writable tells before a long run what cannot be written after it.
+func (o *outputs) writable(env Env) error {
+	for _, form := range o.named() {
+		if form.file == "" || form.file == "-" {
+			continue
+		}
+		if err := canWrite(env, form.file); err != nil {
+			return fail(Usage, fmt.Errorf("%s %s cannot be written: %w", form.flag, form.file, err), "name a file in a folder that exists and can be written")
+		}
+	}
+	return nil
+}
+
+func canWrite(env Env, name string) error {
+	path := env.path(name)
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return errors.New("it is a folder")
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	f.Close()
+	return os.Remove(f.Name())
+}
+
 // validate refuses two forms on one stdout.
 func (o *outputs) validate() error {
 	taken := ""
-	for _, form := range []struct{ flag, file string }{{"--json", o.json}, {"--markdown", o.markdown}, {"--csv", o.csv}, {"--html", o.html}} {
+	for _, form := range o.named() {
 		if form.file != "-" {
 			continue
 		}
@@ -50,16 +82,19 @@ func (o *outputs) toStdout() bool {
 	return slices.Contains([]string{o.json, o.html, o.markdown, o.csv}, "-")
 }
 
-// write writes the result in every form that was asked for, and the table to stdout unless a form took it.
+// write writes the result in every form that was asked for, and the table to stdout unless a form took it. One that cannot be written
+// does not keep the others from it.
 func (o *outputs) write(env Env, run record.Run, result analysis.Result) error {
-	if err := o.writeForms(env, run, result); err != nil || o.toStdout() {
+	err := o.writeForms(env, run, result)
+	if o.toStdout() {
 		return err
 	}
-	return report.Terminal(env.Stdout, result, env.style())
+	return errors.Join(err, report.Terminal(env.Stdout, result, env.style()))
 }
 
 // writeForms writes the forms that were asked for.
 func (o *outputs) writeForms(env Env, run record.Run, result analysis.Result) error {
+	var faults []error
 	for _, form := range []struct {
 		file  string
 		write func(io.Writer) error
@@ -72,11 +107,9 @@ func (o *outputs) writeForms(env Env, run record.Run, result analysis.Result) er
 		if form.file == "" {
 			continue
 		}
-		if err := writeTo(env, form.file, form.write); err != nil {
-			return err
-		}
+		faults = append(faults, writeTo(env, form.file, form.write))
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // writeTo writes to a file, or to stdout for «-». A file appears whole or not at all.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -67,6 +68,9 @@ func runPlan(ctx context.Context, env Env, file string, opt runOptions) error {
 	if err := allowHosts(p, opt.allowed); err != nil {
 		return err
 	}
+	if err := opt.out.writable(env); err != nil {
+		return err
+	}
 	if opt.quick {
 		p = p.Quick()
 	}
@@ -84,26 +88,47 @@ func runPlan(ctx context.Context, env Env, file string, opt runOptions) error {
 	if err != nil {
 		return errors.Join(runErr, err)
 	}
+	var outErr error
 	if len(run.Cells) > 0 {
-		if err := opt.out.write(env, run, result); err != nil {
-			return errors.Join(runErr, err)
-		}
+		outErr = opt.out.write(env, run, result)
 	}
 	fmt.Fprintf(env.Stderr, "run %s in %s\n", id, a.Path())
-	return runVerdict(ctx, env, result, runErr)
+	verdict := runVerdict(ctx, env, result, runErr)
+	switch {
+	case outErr == nil:
+		return verdict
+	case verdict == nil:
+		return outErr
+	}
+	explain(env.Stderr, outErr)
+	return verdict
 }
 
-// readPlan reads and checks a plan's file.
+// maxPlan bounds what is read of a plan; the plan's own reader refuses less.
+const maxPlan = 1 << 20
+
+// readPlan reads a plan's file and checks it, and with it the files that it names.
 func readPlan(env Env, file string) (*plan.Plan, error) {
-	data, err := os.ReadFile(env.path(file))
+	f, err := os.Open(env.path(file))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fail(Usage, fmt.Errorf("plan %s does not exist", file), "check the path; scenarios/ holds plans to start from")
 	}
 	if err != nil {
 		return nil, fail(Usage, fmt.Errorf("read plan: %w", err), "")
 	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxPlan))
+	if err != nil {
+		return nil, fail(Usage, fmt.Errorf("read plan: %w", err), "")
+	}
 	p, err := plan.Parse(file, data)
-	return p, fail(Invalid, err, "docs/formats/plan.md describes every key")
+	if err == nil {
+		err = experiment.CheckFiles(p, filepath.Dir(env.path(file)))
+	}
+	if err != nil {
+		return nil, fail(Invalid, err, "docs/formats/plan.md describes every key")
+	}
+	return p, nil
 }
 
 func allowHosts(p *plan.Plan, allowed []string) error {
@@ -147,12 +172,17 @@ func execute(ctx context.Context, env Env, a *archive.Archive, p *plan.Plan) (id
 	end, err := experiment.Run(ctx, experiment.Config{Plan: p, Folder: folder, Self: self, Environ: env.Environ, Writer: w,
 		Now: env.Now, Engine: engine, Listener: show.event})
 	show.end()
-	return id, errors.Join(err, w.End(end))
+	if endErr := w.End(end); endErr != nil && !errors.Is(err, endErr) { // A writer that failed says the same to everyone.
+		err = errors.Join(err, endErr)
+	}
+	return id, err
 }
 
 // runVerdict turns how a run ended and what it showed into the exit code, and says the former.
 func runVerdict(ctx context.Context, env Env, result analysis.Result, runErr error) error {
 	switch {
+	case errors.Is(runErr, archive.ErrNotRecorded):
+		return classify(runErr)
 	case ctx.Err() != nil:
 		fmt.Fprintln(env.Stderr, "interrupted: what was measured is kept and marked partial")
 		return exitWith(Interrupted)
@@ -167,6 +197,10 @@ func runVerdict(ctx context.Context, env Env, result analysis.Result, runErr err
 func classify(err error) error {
 	var invalid *plan.InvalidError
 	switch {
+	case errors.Is(err, archive.ErrNotRecorded):
+		return fail(BadArchive, err, "'loadline runs' shows what was recorded until then; make room, or name a file elsewhere with --archive")
+	case errors.Is(err, experiment.ErrApply):
+		return fail(Unreachable, err, "carry out the step by hand; see apply in docs/formats/plan.md")
 	case errors.As(err, &invalid), errors.Is(err, launch.ErrCommand):
 		return fail(Invalid, err, hintOf(err))
 	case errors.Is(err, load.ErrUnreachable), errors.Is(err, launch.ErrNotReady), errors.Is(err, launch.ErrDied), errors.Is(err, launch.ErrPortInUse):

@@ -3,20 +3,27 @@ package experiment
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os/exec"
+	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
+	"github.com/loadline-dev/loadline/internal/launch"
 	"github.com/loadline-dev/loadline/internal/plan"
 )
 
-// applySteps tells a system that was not started here of the setting, step by step.
-func applySteps(ctx context.Context, steps []plan.ApplyStep, folder string, environ []string) error {
+// ErrApply is wrapped where a system could not be told of a setting.
+var ErrApply = errors.New("the setting could not be applied")
+
+// apply tells a system that was not started here of the setting, step by step.
+func (r *runner) apply(ctx context.Context, steps []plan.ApplyStep) error {
 	for i, step := range steps {
-		if err := applyStep(ctx, step, folder, environ); err != nil {
-			return fmt.Errorf("apply[%d]: %w", i, err)
+		if err := r.applyStep(ctx, step); err != nil {
+			return fmt.Errorf("%w: apply[%d]: %w", ErrApply, i, err)
 		}
 		if err := pause(ctx, step.Settle); err != nil {
 			return err
@@ -25,25 +32,42 @@ func applySteps(ctx context.Context, steps []plan.ApplyStep, folder string, envi
 	return nil
 }
 
-func applyStep(ctx context.Context, step plan.ApplyStep, folder string, environ []string) error {
+func (r *runner) applyStep(ctx context.Context, step plan.ApplyStep) error {
 	ctx, cancel := context.WithTimeout(ctx, step.Timeout)
 	defer cancel()
-	if step.HTTP != nil {
-		return send(ctx, http.DefaultClient, *step.HTTP, folder, func(status int) error {
-			if status < 200 || status > 299 {
-				return fmt.Errorf("%s %s: status %d, want 2xx", step.HTTP.Method, step.HTTP.URL, status)
-			}
-			return nil
-		})
+	if step.HTTP == nil {
+		return r.applyCommand(ctx, step)
 	}
-	cmd := exec.CommandContext(ctx, step.Command[0], step.Command[1:]...)
-	cmd.Dir, cmd.Env = folder, environ
+	return send(ctx, http.DefaultClient, *step.HTTP, r.Folder, func(status int) error {
+		if status < 200 || status > 299 {
+			return fmt.Errorf("%s %s: status %d, want 2xx", step.HTTP.Method, step.HTTP.URL, status)
+		}
+		return nil
+	})
+}
+
+// applyCommand runs a step's command. What it leaves running after it has ended well is meant to stay; what does not end in time ends
+// with all its children.
+func (r *runner) applyCommand(ctx context.Context, step plan.ApplyStep) error {
+	runtime.LockOSThread() // The kernel sends the parent-death signal when the thread that forked ends.
+	defer runtime.UnlockOSThread()
+	program := step.Command[0]
+	if program == "loadline" {
+		program = r.Self
+	}
+	cmd := exec.CommandContext(ctx, program, step.Command[1:]...)
+	cmd.Dir, cmd.Env = r.Folder, r.Environ
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s: %w%s", strings.Join(step.Command, " "), err, lastLines(out))
+	switch {
+	case err == nil, errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil: // A child that stays holds its output open.
+		return nil
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		err = fmt.Errorf("not done within %v", step.Timeout)
 	}
-	return nil
+	return fmt.Errorf("%s: %w%s", strings.Join(step.Command, " "), err, lastLines(out))
 }
 
 // lastLines is the end of a command's output, for a message.
@@ -52,8 +76,12 @@ func lastLines(out []byte) string {
 	if len(out) == 0 {
 		return ""
 	}
-	lines := strings.Split(string(out), "\n")
-	return ": " + strings.Join(lines[max(0, len(lines)-5):], "\n")
+	lines := bytes.Split(out, []byte("\n"))
+	text := "; its last lines:"
+	for _, l := range lines[max(0, len(lines)-5):] {
+		text += "\n  " + launch.Readable(l)
+	}
+	return text
 }
 
 func pause(ctx context.Context, d time.Duration) error {

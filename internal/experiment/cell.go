@@ -33,7 +33,15 @@ func (r *runner) measure(ctx context.Context, expanded *plan.Plan, cell plan.Cel
 	if err != nil && ctx.Err() == nil {
 		end.Failure = err.Error()
 	}
-	return errors.Join(err, writer.End(end))
+	return joinNew(err, writer.End(end))
+}
+
+// joinNew joins two errors where the second is news: a writer that failed says the same to everyone.
+func joinNew(err, other error) error {
+	if other == nil || errors.Is(err, other) {
+		return err
+	}
+	return errors.Join(err, other)
 }
 
 func (r *runner) drive(ctx context.Context, expanded *plan.Plan, cell plan.Cell, shape load.Shape, origin time.Time, writer *archive.CellWriter) error {
@@ -50,7 +58,7 @@ func (r *runner) drive(ctx context.Context, expanded *plan.Plan, cell plan.Cell,
 		return context.Cause(watched)
 	}
 	if err == nil && sink.unanswered() {
-		return &targetError{url: expanded.Target.Request.URL, cause: context.DeadlineExceeded, timeout: expanded.Target.Request.Timeout}
+		return sink.silence(expanded.Target.Request)
 	}
 	return err
 }
@@ -63,6 +71,7 @@ type tap struct {
 	of       time.Duration
 	planned  int64
 	answered int64
+	ends     [record.NumOutcomes]int64 // requests that ended without an answer, by outcome
 }
 
 // Interval implements load.Sink.
@@ -71,6 +80,8 @@ func (t *tap) Interval(iv record.Interval) error {
 	for _, c := range iv.Classes {
 		if c.Answered {
 			t.answered += c.Count
+		} else {
+			t.ends[c.Outcome] += c.Count
 		}
 	}
 	if err := t.writer.Interval(iv); err != nil {
@@ -82,6 +93,21 @@ func (t *tap) Interval(iv record.Interval) error {
 
 // unanswered tells whether requests were sent and none was answered.
 func (t *tap) unanswered() bool { return t.planned > 0 && t.answered == 0 }
+
+// silence is the error of a target that answered nothing, in the words of what became of most requests.
+func (t *tap) silence(request plan.Request) error {
+	most := record.Timeout
+	for _, o := range record.Outcomes() {
+		if t.ends[o] > t.ends[most] {
+			most = o
+		}
+	}
+	e := &targetError{url: request.URL, cause: context.DeadlineExceeded, timeout: request.Timeout}
+	if most != record.Timeout {
+		e.cause = fmt.Errorf("none of %d requests was answered; %d ended as %s", t.planned, t.ends[most], most)
+	}
+	return e
+}
 
 // shape is the load's shape, with recorded arrivals read from their file.
 func (r *runner) shape(expanded *plan.Plan) (load.Shape, error) {

@@ -84,6 +84,7 @@ type runner struct {
 	tell    *teller
 	applied string // key of the setting in force; meaningful once prepared
 	ready   bool
+	noted   once // what observers had to say, each source once
 }
 
 func (r *runner) all(ctx context.Context, cells []plan.Cell) error {
@@ -124,7 +125,7 @@ func (r *runner) prepare(ctx context.Context, expanded *plan.Plan, cell plan.Cel
 	if err := r.fleet.bring(ctx, r.specs(expanded)); err != nil {
 		return err
 	}
-	if err := applySteps(ctx, expanded.Apply, r.Folder, r.Environ); err != nil {
+	if err := r.apply(ctx, expanded.Apply); err != nil {
 		return err
 	}
 	if err := probe(ctx, expanded.Target.Request, r.Folder); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,7 +27,7 @@ func (r *runner) sample(ctx context.Context, expanded *plan.Plan, cell plan.Cell
 	results := make(chan error, len(groups))
 	p := lengths(expanded.Load)
 	edges := []time.Duration{p.Warmup + p.Discard, p.Warmup + p.Discard + p.Window}
-	keep := &keeper{writer: writer, told: map[string]bool{}, tell: func(err error) { r.tell.event(Event{Kind: Trouble, Cell: cell, Err: err}) }}
+	keep := &keeper{writer: writer, noted: &r.noted, told: map[string]bool{}, tell: func(err error) { r.tell.event(Event{Kind: Trouble, Cell: cell, Err: err}) }}
 	for every, collectors := range groups {
 		// A short window is sampled as often as it is cut, so that means and maxima rest on something.
 		config := observe.Config{Origin: origin, Every: min(every, max(p.Window/perWindow, mostOften)), Instants: edges}
@@ -38,7 +39,7 @@ func (r *runner) sample(ctx context.Context, expanded *plan.Plan, cell plan.Cell
 		for range groups {
 			faults = append(faults, <-results)
 		}
-		return errors.Join(append(faults, keep.fault())...)
+		return joinNew(errors.Join(faults...), keep.fault())
 	}
 }
 
@@ -78,9 +79,31 @@ func (r *runner) collector(o plan.Observe) (observe.Collector, error) {
 	return process.New(process.Config{Service: o.Process, PID: pid})
 }
 
-// keeper hands batches to the archive and tells of trouble, the same one once. It may be called from any goroutine.
+// once is a set that remembers what it was asked for. Its zero value is empty; it may be used from any goroutine.
+type once struct {
+	mu   sync.Mutex // guards seen
+	seen map[string]bool
+}
+
+// first tells whether a key comes for the first time.
+func (o *once) first(key string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.seen[key] {
+		return false
+	}
+	if o.seen == nil {
+		o.seen = map[string]bool{}
+	}
+	o.seen[key] = true
+	return true
+}
+
+// keeper hands batches to the archive and tells of trouble, the same one once a cell, and of each source's notes the first of the run.
+// It may be called from any goroutine.
 type keeper struct {
 	writer *archive.CellWriter
+	noted  *once // sources that a note was told of
 	tell   func(error)
 	mu     sync.Mutex // guards told and err
 	told   map[string]bool
@@ -91,13 +114,17 @@ func (k *keeper) batch(b observe.Batch) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, note := range b.Notes {
-		k.once(errors.New(note))
+		// A process has another number after each restart, and stays the same source to people.
+		source, _, _ := strings.Cut(b.Source, " (pid ")
+		if k.noted.first(source) {
+			k.tell(errors.New(note))
+		}
 	}
 	if b.Err != nil && !errors.Is(b.Err, context.Canceled) {
 		k.once(b.Err)
 	}
 	if k.err == nil {
-		k.err = errors.Join(k.writer.Processes(b.Processes...), k.writer.Pools(b.Pools...), k.writer.Series(b.Series...))
+		k.err = joinNew(joinNew(k.writer.Processes(b.Processes...), k.writer.Pools(b.Pools...)), k.writer.Series(b.Series...))
 	}
 }
 

@@ -149,10 +149,10 @@ func (r *ring) lines() []string {
 	defer r.mu.Unlock()
 	var out []string
 	for _, l := range r.full {
-		out = append(out, readable(l))
+		out = append(out, Readable(l))
 	}
 	if len(r.part) > 0 {
-		out = append(out, readable(r.part))
+		out = append(out, Readable(r.part))
 	}
 	return out[max(0, len(out)-tailLines):]
 }
@@ -160,9 +160,9 @@ func (r *ring) lines() []string {
 // escapes are the sequences by which programs colour their output and steer a terminal: CSI and OSC of ECMA-48, and the two-byte ones.
 var escapes = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[ -/]*[0-~])`)
 
-// readable is a line as it may stand in a message: valid UTF-8 without anything that steers a terminal. What a service writes is not
+// Readable is a line as it may stand in a message: valid UTF-8 without anything that steers a terminal. What a service writes is not
 // Loadline's to trust.
-func readable(line []byte) string {
+func Readable(line []byte) string {
 	text := strings.ToValidUTF8(string(bytes.TrimSuffix(line, []byte("\r"))), string(utf8.RuneError))
 	return strings.Map(func(c rune) rune {
 		switch {
