@@ -34,7 +34,7 @@ type benchOptions struct {
 	closeEach, follow, insecure, http2 bool
 	keepAlive, quiet                   bool
 	seed                               int64
-	hdr, ab, intervals                 string
+	hdr, ab, intervals, samples, jtl   string
 	out                                outputs
 }
 
@@ -72,6 +72,8 @@ addresses; any other host needs --allow-host. With --slo: exit 0 where it holds,
 	f.StringVar(&opt.intervals, "csv", "", "write one row an interval, at most a second each, to this `FILE` (- for stdout)")
 	f.StringVar(&opt.hdr, "hdr", "", "write an HdrHistogram interval log to this `FILE` (- for stdout)")
 	f.StringVar(&opt.ab, "ab", "", "write ApacheBench's form of the report to this `FILE` (- for stdout)")
+	f.StringVar(&opt.jtl, "jtl", "", "write every request as JMeter's CSV to this `FILE`")
+	f.StringVar(&opt.samples, "samples", "", "keep every request in this compact `FILE` (docs/formats/samples.md)")
 	f.StringVar(&opt.slo, "slo", "", "objective such as 'p99<10ms,success>99.9%'")
 	f.BoolVarP(&opt.quiet, "quiet", "q", false, "no live view and no progress")
 	f.StringArrayVar(&opt.allowed, "allow-host", nil, "allow load to this `NAME` that is neither loopback nor private (once per host)")
@@ -292,7 +294,13 @@ func (o *benchOptions) measure(ctx context.Context, env Env, engine load.Engine,
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	show := newBenchView(env, benchTitle(p.Target.Request.URL, step), o.expected(), stop, o.quiet)
-	err = engine.Run(ctx, load.Job{Target: p.Target, Load: step, Shape: shape, Phases: phases}, load.SinkFunc(func(iv record.Interval) error {
+	keep, err := openSamples(env, o.samples, o.jtl)
+	if err != nil {
+		return run, err
+	}
+	job := load.Job{Target: p.Target, Load: step, Shape: shape, Phases: phases, Samples: keep.of(interchange.SampledCell{Repeat: 1, Load: step,
+		Started: cell.Started, Target: p.Target.Request.URL})}
+	err = engine.Run(ctx, job, load.SinkFunc(func(iv record.Interval) error {
 		if o.requests > 0 {
 			iv.Phase = record.Window // The time of so many requests lasts until the last has ended.
 		}
@@ -301,6 +309,7 @@ func (o *benchOptions) measure(ctx context.Context, env Env, engine load.Engine,
 		return nil
 	}))
 	show.end()
+	err = errors.Join(err, keep.close())
 	run.Ended = env.Now()
 	cell.Partial = err != nil
 	run.Partial = ctx.Err() != nil && err != nil

@@ -29,6 +29,7 @@ type runOptions struct {
 	quick   bool
 	archive string
 	allowed []string
+	samples string
 	out     outputs
 }
 
@@ -52,6 +53,7 @@ Where the plan has an SLO: exit 0 when a setting holds it at some step, 5 when n
 	}
 	cmd.Flags().BoolVar(&opt.quick, "quick", false, "shorten every cell: 0.5 s of warm-up, 2.5 s measured, 0.3 s of rest")
 	cmd.Flags().StringArrayVar(&opt.allowed, "allow-host", nil, "allow load to this `NAME` that is neither loopback nor private (once per host)")
+	cmd.Flags().StringVar(&opt.samples, "samples", "", "keep every request in this compact `FILE` (docs/formats/samples.md)")
 	archiveFlag(cmd, &opt.archive)
 	opt.out.flags(cmd, "report.html")
 	return cmd
@@ -79,7 +81,7 @@ func runPlan(ctx context.Context, env Env, file string, opt runOptions) error {
 		return err
 	}
 	defer a.Close()
-	id, runErr := execute(ctx, env, a, p)
+	id, runErr := execute(ctx, env, a, p, opt.samples)
 	if id == "" {
 		return runErr
 	}
@@ -149,7 +151,7 @@ func newID(now time.Time) (string, error) {
 }
 
 // execute runs the plan into the archive. The id is empty where nothing was begun.
-func execute(ctx context.Context, env Env, a *archive.Archive, p *plan.Plan) (id string, err error) {
+func execute(ctx context.Context, env Env, a *archive.Archive, p *plan.Plan, samples string) (id string, err error) {
 	started := env.Now()
 	if id, err = newID(started); err != nil {
 		return "", err
@@ -158,6 +160,11 @@ func execute(ctx context.Context, env Env, a *archive.Archive, p *plan.Plan) (id
 	if err != nil {
 		return "", fmt.Errorf("find the running program: %w", err)
 	}
+	keep, err := openSamples(env, samples, "")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, keep.close()) }()
 	w, err := a.Begin(context.WithoutCancel(ctx), record.Run{ID: id, Name: p.Name, Started: started, Environment: experiment.Environment(), Plan: p.Source, SLO: p.SLO})
 	if err != nil {
 		return "", archiveFault(err)
@@ -170,7 +177,7 @@ func execute(ctx context.Context, env Env, a *archive.Archive, p *plan.Plan) (id
 	}
 	show := newProgress(env)
 	end, err := experiment.Run(ctx, experiment.Config{Plan: p, Folder: folder, Self: self, Environ: env.Environ, Writer: w,
-		Now: env.Now, Engine: engine, Listener: show.event})
+		Now: env.Now, Engine: engine, Listener: show.event, Requests: keep.ofCell})
 	show.end()
 	if endErr := w.End(end); endErr != nil && !errors.Is(err, endErr) { // A writer that failed says the same to everyone.
 		err = errors.Join(err, endErr)

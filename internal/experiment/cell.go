@@ -46,9 +46,12 @@ func joinNew(err, other error) error {
 
 func (r *runner) drive(ctx context.Context, expanded *plan.Plan, cell plan.Cell, shape load.Shape, origin time.Time, writer *archive.CellWriter) error {
 	job := load.Job{Target: expanded.Target, Load: cell.Load, Shape: shape, Phases: lengths(expanded.Load), Origin: origin}
+	if r.Requests != nil {
+		job.Samples = r.Requests(cellRecord(expanded, cell, origin), expanded.Target.Request.URL)
+	}
 	watched, unwatch := r.fleet.watch(ctx)
 	defer unwatch()
-	stopSampling := r.sample(watched, expanded, cell, origin, writer)
+	stopSampling := r.sample(watched, expanded, cell, sampled{origin: origin, phases: job.Phases}, writer)
 	sink := &tap{writer: writer, tell: r.tell, cell: cell, of: job.Phases.Warmup + job.Phases.Discard + job.Phases.Window}
 	err := r.Engine.Run(watched, job, sink)
 	if samplingErr := stopSampling(); err == nil {

@@ -25,6 +25,9 @@ type Config struct {
 	Now     func() time.Time
 	// Engine drives the load of every cell.
 	Engine load.Engine
+	// Requests gives, for a cell about to begin and its target, what takes every single request of it. Nil, or a nil result: they are folded
+	// into histograms and kept no further.
+	Requests func(cell record.Cell, target string) func([]record.Sample) error
 	// Listener is told of progress, one event at a time; it must not block. Nil: nobody is told.
 	Listener func(Event)
 }
