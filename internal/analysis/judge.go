@@ -171,6 +171,9 @@ func (w wish) loadLine(steps [][]*CellResult) *LoadLine {
 	}
 	var held, failed []*CellResult
 	for _, step := range steps {
+		if step[0].SLO == nil {
+			return nil // The trials of a search, which is not there any more to judge them.
+		}
 		switch stepVerdict(step) {
 		case slo.Pass:
 			held = step

@@ -10,7 +10,7 @@ import (
 // Of computes everything that is said of a run from its facts. It is pure: the same record gives the same Result.
 func Of(run record.Run) Result {
 	r := Result{Schema: Schema, ID: run.ID, Name: run.Name, Started: run.Started, Partial: run.Partial, Interrupted: run.Interrupted,
-		Environment: run.Environment, Plan: planObject(run.Plan), Cells: make([]CellResult, 0, len(run.Cells))}
+		Environment: run.Environment, Plan: planObject(run.Plan)}
 	if !run.Ended.IsZero() {
 		ended := run.Ended
 		r.Ended = &ended
@@ -20,13 +20,7 @@ func Of(run record.Run) Result {
 		r.SLO = &slo
 	}
 	wish := wishOf(run.SLO)
-	under := examined{}
-	for _, cell := range run.Cells {
-		result, e := cellOf(cell, run.Environment.Cores, wish)
-		r.Cells = append(r.Cells, result)
-		under[&r.Cells[len(r.Cells)-1]] = e
-	}
-	r.diagnose(under)
+	under := r.examine(run, wish)
 	under.judge(wish)
 	r.Settings = settingsOf(r.Cells, wish)
 	r.compareIsolation()
@@ -34,10 +28,24 @@ func Of(run record.Run) Result {
 	return r
 }
 
+// examine computes the cells of a run with their findings.
+func (r *Result) examine(run record.Run, wish wish) examined {
+	under := examined{}
+	r.Cells = make([]CellResult, len(run.Cells))
+	for i, cell := range run.Cells {
+		var e examination
+		r.Cells[i], e = cellOf(cell, run.Environment.Cores, wish)
+		under[&r.Cells[i]] = e
+	}
+	r.diagnose(under)
+	return under
+}
+
 // examination is what is known of a cell beside its result.
 type examination struct {
 	scene *diagnose.Scene // nil where nothing was measured
 	tally *tally
+	trial bool // of a search, which judges its trials together
 }
 
 // examined are the cells whose findings and verdicts are to come. Findings need a cell's neighbours, and verdicts look at findings.
@@ -45,6 +53,9 @@ type examined map[*CellResult]examination
 
 func (e examined) judge(w wish) {
 	for c, of := range e {
+		if of.trial {
+			continue
+		}
 		c.SLO = w.judge(c, of.tally)
 	}
 }
@@ -65,12 +76,14 @@ func cellOf(cell record.Cell, cores int, wish wish) (CellResult, examination) {
 	}
 	r.Generator = generatorOf(cell, &t, r.Latency.P50)
 	r.HostCPURatio = hostCPU(cell, t.window, cores, &r)
-	r.Steady = steadyOf(cell)
+	if !isTrial(cell) {
+		r.Steady = steadyOf(cell)
+	}
 	r.Checks = checksOf(cell, cores, &t, &r)
 	r.Findings = []Finding{}
 	r.Caveats = caveatsOf(cell, &r)
 	r.Caveats = append(r.Caveats, importCaveats(cell.Imported)...)
-	return r, examination{sceneOf(cell, cores, &t, &r), &t}
+	return r, examination{sceneOf(cell, cores, &t, &r), &t, isTrial(cell)}
 }
 
 func loadOf(l record.Load) Load {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/loadline-dev/loadline/internal/analysis/finding"
 	"github.com/loadline-dev/loadline/internal/analysis/search"
 	"github.com/loadline-dev/loadline/internal/record"
 )
@@ -39,7 +40,6 @@ func (r *Result) searchedLine(setting record.Setting, objective string, found se
 	if found.Headroom != nil {
 		line.Evidence = append(line.Evidence, Evidence{Name: "headroom", Value: found.Headroom, Text: "line over the expected load, less 1"})
 	}
-	var above []*CellResult
 	nearest := math.Inf(1)
 	for i := range r.Cells {
 		c := &r.Cells[i]
@@ -50,15 +50,72 @@ func (r *Result) searchedLine(setting record.Setting, objective string, found se
 			users := int(math.Round(*found.Value))
 			line.Concurrency = &users
 		}
-		if off := math.Abs(c.Load.value() - *found.Value); off < nearest && c.Rates.Success != nil {
-			nearest, line.RatePerSec = off, c.Rates.Success
-		}
-		if c.Load.value() > *found.Value {
-			above = append(above, c)
+		if off := math.Abs(c.Load.value() - *found.Value); off <= nearest && c.Rates.Success != nil {
+			nearest, line.RatePerSec = off, c.Rates.Success // The last trial there is the longest: the proof.
 		}
 	}
-	binding, evidence := bindingOf(above)
+	binding, evidence := lastingLimit(r.trialsAt(setting, leastBroken(found)))
+	if binding == nil { // Where refusals decide, a trial above the line is over in a moment.
+		binding, evidence = lastingLimit(r.trialsAt(setting, *found.Value))
+	}
 	line.BindingLimit = binding
 	line.Evidence = append(line.Evidence, evidence...)
 	return line
+}
+
+// leastBroken is the smallest load above the line that is known to break; infinite where none is.
+func leastBroken(found search.Result) float64 {
+	least := math.Inf(1)
+	for _, c := range found.Cells {
+		if c.Load > *found.Value && c.Holds != nil && !*c.Holds {
+			least = min(least, c.Load)
+		}
+	}
+	return least
+}
+
+func (r *Result) trialsAt(setting record.Setting, load float64) []*CellResult {
+	var out []*CellResult
+	for i := range r.Cells {
+		if c := &r.Cells[i]; c.Setting.Key() == setting.Key() && c.Load.value() == load {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// lastingLimit names the limit that most of the time of a load's trials speaks of: a trial is short, and one of them may have met a bad moment.
+func lastingLimit(trials []*CellResult) (*string, []Evidence) {
+	whole := 0.0
+	seen := map[finding.Code]float64{}
+	for _, c := range trials {
+		whole += c.Window.Seconds
+		for _, code := range codesOf(c.Findings) {
+			seen[code] += c.Window.Seconds
+		}
+	}
+	var lasting []*CellResult
+	for _, c := range trials {
+		kept := *c
+		kept.Findings = slices.DeleteFunc(slices.Clone(c.Findings), func(f Finding) bool { return 2*seen[f.Code] < whole })
+		lasting = append(lasting, &kept)
+	}
+	return bindingOf(lasting)
+}
+
+// codesOf lists each code once.
+func codesOf(findings []Finding) []finding.Code {
+	var out []finding.Code
+	for _, f := range findings {
+		if !slices.Contains(out, f.Code) {
+			out = append(out, f.Code)
+		}
+	}
+	return out
+}
+
+// isTrial tells a cell that a search took off when it knew enough: it is whole and has no steady state or verdict of its own, since the search
+// judges its trials together.
+func isTrial(cell record.Cell) bool {
+	return cell.Window == record.Endless && !cell.Partial && cell.Imported == nil
 }

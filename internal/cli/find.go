@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -34,8 +34,12 @@ type findOptions struct {
 	out                  outputs
 }
 
-// defaultBudget ends a search of one URL within 150 s, of which the last are kept for writing.
-const defaultBudget = 145 * time.Second
+const (
+	// defaultBudget ends a search of one URL within 150 s, of which the last are kept for writing.
+	defaultBudget = 145 * time.Second
+	// settingBudget is what each setting of a plan gets by default: its neighbours' lines spare it most of the way.
+	settingBudget = 60 * time.Second
+)
 
 func findVerb(env Env) *cobra.Command {
 	var opt findOptions
@@ -44,7 +48,8 @@ func findVerb(env Env) *cobra.Command {
 		Short: "Search the load line: the largest load that holds an objective",
 		Long: `Searches the largest number of users (closed model), or with --rate of requests per second (open model), for which the
 objective holds with 95 % confidence: doubling, then bisection by a sequential test on the share of bad requests, a retest on
-both sides, a confirmation, and one sweep down from overload to show a service that does not recover.
+both sides, a confirmation, and one sweep down from overload to show a service that does not recover. The objective needs a
+percentile, success or rejected; mean and goodput may stand beside them.
 
 Given a PLAN, its services are started and observed, every setting is searched, and the SLO is the plan's unless --slo is given.
 Every trial is a cell of the archive. Exit 0 where a load line was found, 5 where even the smallest load breaks the objective,
@@ -59,7 +64,7 @@ Every trial is a cell of the archive. Exit 0 where a load line was found, 5 wher
 	f.StringVar(&opt.slo, "slo", "", "`OBJECTIVE` such as 'p99<10ms,success>99.9%' (required for a URL)")
 	f.BoolVar(&opt.rate, "rate", false, "search requests per second in the open model instead of users")
 	f.Float64Var(&opt.maxLoad, "max", 10_000, "largest load to try")
-	f.DurationVar(&opt.budget, "budget", defaultBudget, "wall time for all settings together")
+	f.DurationVar(&opt.budget, "budget", 0, "wall time for all settings together (default 145s for a URL, 60s for each setting of a plan)")
 	f.Float64Var(&opt.resolution, "resolution", 0.02, "relative width at which the search closes")
 	f.Float64Var(&opt.expected, "expected", 0, "load that the service is meant for, to state the headroom")
 	f.StringVarP(&opt.method, "method", "m", "", "method (default GET, POST with a body)")
@@ -73,7 +78,7 @@ Every trial is a cell of the archive. Exit 0 where a load line was found, 5 wher
 }
 
 func find(ctx context.Context, env Env, target string, opt findOptions) error {
-	if err := opt.out.validate(); err != nil {
+	if err := opt.validate(); err != nil {
 		return err
 	}
 	p, err := findPlan(env, target, opt)
@@ -84,9 +89,13 @@ func find(ctx context.Context, env Env, target string, opt findOptions) error {
 		return err
 	}
 	objective, err := slo.Parse(p.SLO)
+	if err == nil {
+		err = experiment.Searchable(objective)
+	}
 	if err != nil {
 		return fail(Usage, fmt.Errorf("--slo: %w", err), "write it like 'p99<100ms,success>99.9%'")
 	}
+	opt.budget = opt.budgetFor(p)
 	a, err := openArchive(ctx, env, opt.archive)
 	if err != nil {
 		return err
@@ -100,18 +109,58 @@ func find(ctx context.Context, env Env, target string, opt findOptions) error {
 	if err != nil {
 		return errors.Join(findErr, err)
 	}
-	for _, line := range lines {
-		result.SetLoadLine(line.Setting, p.SLO, line.Result)
-	}
-	if err := opt.out.write(env, run, result); err != nil {
-		return errors.Join(findErr, err)
-	}
-	if !opt.out.toStdout() {
-		printLines(env.Stdout, p, lines)
+	if len(run.Cells) > 0 {
+		if err := showLines(env, p, lines, run, result, opt.out); err != nil {
+			return errors.Join(findErr, err)
+		}
 	}
 	fmt.Fprintf(env.Stderr, "run %s in %s\n", id, a.Path())
 	return findVerdict(ctx, env, lines, findErr)
 }
+
+// validate joins all faults of the flags.
+func (o *findOptions) validate() error {
+	var faults []error
+	need := func(ok bool, flag string, found any, allowed string) {
+		if !ok {
+			faults = append(faults, fmt.Errorf("--%s: found %v, allowed: %s", flag, found, allowed))
+		}
+	}
+	need(o.maxLoad >= 1 && o.maxLoad <= maxSearched && (o.rate || o.maxLoad == math.Trunc(o.maxLoad)), "max", o.maxLoad, fmt.Sprintf("1 to %g, whole users", maxSearched))
+	need(o.budget == 0 || o.budget >= time.Second, "budget", o.budget, "1s and more")
+	need(o.resolution > 0 && o.resolution <= 0.5, "resolution", o.resolution, "above 0 and at most 0.5")
+	need(o.expected >= 0 && !math.IsInf(o.expected, 0), "expected", o.expected, "0 (unknown) and more")
+	need(o.timeout > 0, "timeout", o.timeout, "more than 0")
+	if _, err := slo.Parse(o.slo); err != nil {
+		faults = append(faults, fmt.Errorf("--slo: %w", err))
+	}
+	for _, h := range o.headers {
+		name, _, ok := strings.Cut(h, ":")
+		need(ok && strings.TrimSpace(name) != "", "header", strconv.Quote(h), "'Name: value'")
+	}
+	if err := errors.Join(faults...); err != nil {
+		return fail(Usage, err, "see 'loadline find --help'")
+	}
+	return o.out.validate()
+}
+
+// maxSearched is the largest load that a plan allows as a rate.
+const maxSearched = 1e7
+
+// budgetFor is the wall time that a search of the plan may take.
+func (o *findOptions) budgetFor(p *plan.Plan) time.Duration {
+	switch {
+	case o.budget > 0:
+		return o.budget
+	case p.File == commandLine:
+		return defaultBudget
+	default:
+		return time.Duration(len(p.Settings())) * settingBudget
+	}
+}
+
+// commandLine is the file's name of a plan that flags describe.
+const commandLine = "the command line"
 
 // findPlan is the plan that a URL stands for, or that a file holds.
 func findPlan(env Env, target string, opt findOptions) (*plan.Plan, error) {
@@ -136,7 +185,7 @@ func findPlan(env Env, target string, opt findOptions) (*plan.Plan, error) {
 		return nil, usagef("add --slo 'p99<100ms,success>99.9%'", "a search needs an objective")
 	}
 	text := planOfURL(target, opt)
-	p, err := plan.Parse("the command line", []byte(text))
+	p, err := plan.Parse(commandLine, []byte(text))
 	return p, fail(Usage, err, "see 'loadline find --help'")
 }
 
@@ -184,7 +233,7 @@ func searchLines(ctx context.Context, env Env, a *archive.Archive, p *plan.Plan,
 		return "", nil, fmt.Errorf("find the running program: %w", err)
 	}
 	folder := env.Dir
-	if p.File != "the command line" {
+	if p.File != commandLine {
 		folder = filepath.Dir(env.path(p.File))
 	}
 	engine, err := load.New(load.Config{Folder: folder})
@@ -202,49 +251,6 @@ func searchLines(ctx context.Context, env Env, a *archive.Archive, p *plan.Plan,
 		Objective: objective, Max: opt.maxLoad, Resolution: opt.resolution, Expected: opt.expected, Budget: opt.budget})
 	show.end()
 	return id, lines, errors.Join(err, w.End(end))
-}
-
-// printLines says what was found for each setting.
-func printLines(w io.Writer, p *plan.Plan, lines []experiment.Line) {
-	unit := "users"
-	if p.Load.Model == record.Open {
-		unit = "requests/s"
-	}
-	for _, l := range lines {
-		fmt.Fprintf(w, "\n%s: %s\n", l.Setting, lineText(l.Result, p.SLO, unit))
-		for _, c := range l.Result.Caveats {
-			fmt.Fprintf(w, "  %s: %s\n", c.Code, c.Text)
-		}
-	}
-}
-
-func lineText(r search.Result, objective, unit string) string {
-	effort := fmt.Sprintf("%d trials, %d requests, %.0f s measured", r.Trials, r.Requests, r.Seconds)
-	if r.Value == nil {
-		if r.Status == search.None {
-			return fmt.Sprintf("no load holds %s (%s)", objective, effort)
-		}
-		return fmt.Sprintf("nothing was proved about %s within the budget (%s)", objective, effort)
-	}
-	interval := fmt.Sprintf("%s proved to hold", amount(r.Low))
-	if r.High != nil {
-		interval += fmt.Sprintf(", %s proved to break", amount(r.High))
-	}
-	text := fmt.Sprintf("load line at %s %s for %s (%s; p(error) %.2g; %s)", amount(r.Value), unit, objective, interval, r.PError, effort)
-	if r.Breaks != "" {
-		text += "; above it " + r.Breaks + " breaks first"
-	}
-	if r.Headroom != nil {
-		text += fmt.Sprintf("; headroom %+.0f %%", 100**r.Headroom)
-	}
-	return text
-}
-
-func amount(v *float64) string {
-	if v == nil {
-		return "nothing"
-	}
-	return strconv.FormatFloat(*v, 'g', 5, 64)
 }
 
 // findVerdict is the exit code: a line for some setting is an answer.

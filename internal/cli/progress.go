@@ -29,6 +29,7 @@ type progress struct {
 	success  float64
 	window   time.Duration
 	latency  *hist.Histogram
+	trial    int // of a search, the last told of: its cell's index, from 1
 }
 
 func newProgress(env Env) *progress {
@@ -59,6 +60,8 @@ func (p *progress) event(e experiment.Event) {
 		p.done = e.Done
 	case experiment.Resting:
 		p.rewrite(fmt.Sprintf("%s resting for %v", p.place(), e.For))
+	case experiment.Searched:
+		p.searched(e)
 	case experiment.Trouble:
 		p.line(fmt.Sprintf("note: %v", e.Err))
 	}

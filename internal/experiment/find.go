@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/loadline-dev/loadline/internal/analysis/search"
 	"github.com/loadline-dev/loadline/internal/analysis/slo"
@@ -35,7 +37,7 @@ func Find(ctx context.Context, cfg SearchConfig) ([]Line, archive.RunEnd, error)
 	if err := cfg.Validate(); err != nil {
 		return nil, archive.RunEnd{}, err
 	}
-	f := &finder{SearchConfig: cfg, runner: &runner{Config: cfg.Config, tell: newTeller(cfg.Listener)}, began: time.Now()}
+	f := &finder{SearchConfig: cfg, runner: &runner{Config: cfg.Config, tell: newTeller(troubleOnce(cfg.Listener))}, began: time.Now()}
 	lines, err := f.all(ctx)
 	if stopErr := f.runner.fleet.stopAll(context.WithoutCancel(ctx)); err == nil {
 		err = stopErr
@@ -45,6 +47,31 @@ func Find(ctx context.Context, cfg SearchConfig) ([]Line, archive.RunEnd, error)
 		end.Partial, end.Interrupted = true, reason(ctx, err)
 	}
 	return lines, end, err
+}
+
+// troubleOnce tells of the same trouble once, whatever its figures: a search has many trials, and each would say it again.
+func troubleOnce(listener func(Event)) func(Event) {
+	if listener == nil {
+		return nil
+	}
+	told := map[string]bool{}
+	return func(e Event) {
+		if e.Kind == Trouble {
+			text := strings.Map(withoutDigits, e.Err.Error())
+			if told[text] {
+				return
+			}
+			told[text] = true
+		}
+		listener(e)
+	}
+}
+
+func withoutDigits(r rune) rune {
+	if unicode.IsDigit(r) {
+		return -1
+	}
+	return r
 }
 
 type finder struct {
@@ -62,7 +89,7 @@ func (f *finder) all(ctx context.Context) ([]Line, error) {
 		line, err := f.one(ctx, setting, seed, f.share(len(settings)-i))
 		if line != nil {
 			lines = append(lines, *line)
-			if v := line.Result.Value; v != nil {
+			if v := line.Result.Estimate; v != nil {
 				seed = *v
 			}
 		}
@@ -99,8 +126,11 @@ func (f *finder) one(ctx context.Context, setting record.Setting, seed float64, 
 		return nil, err
 	}
 	t := &trials{finder: f, expanded: expanded, terms: terms}
-	err = f.drive(ctx, s, t, budget, deadline)
-	err = errors.Join(err, t.end())
+	err = f.drive(ctx, s, t, deadline)
+	_, endErr := t.end()
+	if err = errors.Join(err, endErr); err != nil {
+		s.Stop(reason(ctx, err))
+	}
 	return &Line{Setting: setting, Result: s.Result()}, err
 }
 
@@ -115,14 +145,22 @@ func (f *finder) searchConfig(terms terms, seed float64, budget time.Duration, a
 }
 
 // drive asks the search for trials and runs them until it ends or the time is over.
-func (f *finder) drive(ctx context.Context, s *search.Search, t *trials, budget time.Duration, deadline time.Time) error {
+func (f *finder) drive(ctx context.Context, s *search.Search, t *trials, deadline time.Time) error {
+	var last search.Trial
 	for {
 		trial, ok := s.Next()
-		if !ok {
+		switch {
+		case !ok:
 			return nil
-		}
-		if budget > 0 && time.Now().After(deadline) {
-			return nil // What is known so far is the answer, marked as stopped.
+		case f.Budget > 0 && time.Now().After(deadline):
+			s.Stop(fmt.Sprintf("the budget of %v of wall time is used up", f.Budget))
+			return nil
+		case t.running != nil && !t.carries(trial):
+			// What the end of the load shows may change the mind of the search, so it is asked again.
+			if err := f.takeOff(s, t, last); err != nil {
+				return err
+			}
+			continue
 		}
 		seen, err := t.batch(ctx, trial)
 		if err != nil {
@@ -131,7 +169,21 @@ func (f *finder) drive(ctx context.Context, s *search.Search, t *trials, budget 
 		if err := s.Report(trial, seen); err != nil {
 			return fmt.Errorf("search: %w", err)
 		}
-		r := s.Result()
-		f.runner.tell.event(Event{Kind: Searched, Cell: t.cell(trial), Trial: trial, Line: r})
+		last = trial
+		f.runner.tell.event(Event{Kind: Searched, Cell: t.cell(trial), Trial: trial, Line: s.Result()})
 	}
+}
+
+// takeOff ends the load of a trial and reports what was overdue then.
+func (f *finder) takeOff(s *search.Search, t *trials, last search.Trial) error {
+	cut, err := t.end()
+	if err != nil {
+		return err
+	}
+	overdue, ok := t.terms.overdue(cut)
+	if !ok || last.Purpose == search.Overload || last.Purpose == search.SweepDown {
+		return nil
+	}
+	last.Continue = true
+	return s.Report(last, overdue)
 }

@@ -1,8 +1,10 @@
 package experiment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/loadline-dev/loadline/internal/analysis/search"
@@ -32,10 +34,25 @@ func termsOf(objective slo.SLO) (terms, error) {
 			out.sums = append(out.sums, t)
 		}
 	}
+	// How slow requests hang together is judged by the first share: failures are too rare to tell.
+	slices.SortStableFunc(out.shares, func(a, b slo.Term) int { return cmp.Compare(percentileFirst(a), percentileFirst(b)) })
 	if len(out.shares) == 0 {
 		return terms{}, errors.New("the objective needs a percentile, success or rejected: only a share of requests can be tested step by step")
 	}
 	return out, nil
+}
+
+// Searchable tells why an objective cannot be searched for, if so.
+func Searchable(objective slo.SLO) error {
+	_, err := termsOf(objective)
+	return err
+}
+
+func percentileFirst(t slo.Term) int {
+	if t.Metric == slo.Percentile {
+		return 0
+	}
+	return 1
 }
 
 func (t terms) constraints() []search.Constraint {
@@ -114,13 +131,29 @@ func (t terms) observation(batch *tally, stretches []*tally) search.Observation 
 	return out
 }
 
+// overdue is what the end of a trial cut off although it had taken longer than a percentile allows: slow requests that no batch has seen, and
+// the first signs of a service that hangs. ok is false where there was none.
+func (t terms) overdue(ages *hist.Histogram) (out search.Observation, ok bool) {
+	for _, term := range t.shares {
+		n := int64(0)
+		if term.Metric == slo.Percentile {
+			n = ages.Count() - ages.CountAtOrBelow(term.Time)
+		}
+		ok = ok || n > 0
+		out.Counts = append(out.Counts, search.Count{N: n, Bad: n})
+	}
+	out.Batches = []stat.Batch{{}} // They belong to many batches, and are no clump.
+	return out, ok
+}
+
 // broken names the terms on sums that a batch did not meet.
 func (t terms) broken(batch *tally) []string {
 	var out []string
 	for _, term := range t.sums {
 		switch term.Metric {
 		case slo.MeanTime:
-			if batch.success == 0 || batch.latency.Mean() > term.Time {
+			mean := batch.latency.Mean()
+			if batch.success == 0 || mean > term.Time || mean == term.Time && !term.Inclusive {
 				out = append(out, term.String())
 			}
 		case slo.Goodput:
@@ -128,7 +161,8 @@ func (t terms) broken(batch *tally) []string {
 			if t.bound > 0 {
 				good = batch.latency.CountAtOrBelow(t.bound)
 			}
-			if batch.seconds > 0 && float64(good)/batch.seconds < term.PerSec {
+			rate := float64(good) / max(batch.seconds, 1e-9)
+			if rate < term.PerSec || rate == term.PerSec && !term.Inclusive {
 				out = append(out, term.String())
 			}
 		default:

@@ -8,8 +8,10 @@ import (
 
 	"github.com/loadline-dev/loadline/internal/analysis/search"
 	"github.com/loadline-dev/loadline/internal/archive"
+	"github.com/loadline-dev/loadline/internal/hist"
 	"github.com/loadline-dev/loadline/internal/load"
 	"github.com/loadline-dev/loadline/internal/observe"
+	"github.com/loadline-dev/loadline/internal/observe/prometheus"
 	"github.com/loadline-dev/loadline/internal/plan"
 	"github.com/loadline-dev/loadline/internal/record"
 )
@@ -19,8 +21,8 @@ const (
 	stretch = 100 * time.Millisecond
 	// settle is measured apart at the start of a trial: connections open, pools fill.
 	settle = 400 * time.Millisecond
-	// longest bounds an uninterrupted trial; a search ends far earlier.
-	longest = time.Hour
+	// sampleEvery is how often services are looked at: a trial lasts a second or two.
+	sampleEvery = 200 * time.Millisecond
 )
 
 // trials runs what the search asks for. A trial is one uninterrupted load: its batches are cut from the same stream of intervals, and it
@@ -40,6 +42,7 @@ type trial struct {
 	intervals chan record.Interval
 	done      chan error // the engine's end
 	finish    func(error) error
+	cut       *hist.Histogram // ages of what the end cut off; to be read after done
 }
 
 // cell is the cell of a trial.
@@ -64,12 +67,14 @@ func settingOf(p *plan.Plan) record.Setting {
 	return p.Vary[0]
 }
 
+// carries tells whether the load that a trial wants is on.
+func (t *trials) carries(want search.Trial) bool {
+	return t.running != nil && t.running.number == want.Number && want.Continue
+}
+
 // batch runs until as many requests have ended as the trial wants, or its time is over.
 func (t *trials) batch(ctx context.Context, want search.Trial) (search.Observation, error) {
-	if t.running == nil || t.running.number != want.Number || !want.Continue {
-		if err := t.end(); err != nil {
-			return search.Observation{}, err
-		}
+	if t.running == nil {
 		if err := t.begin(ctx, want); err != nil {
 			return search.Observation{}, err
 		}
@@ -128,17 +133,19 @@ func (t *trials) begin(ctx context.Context, want search.Trial) error {
 	t.finder.cells++
 	origin := r.Now()
 	about := cellRecord(t.expanded, cell, origin)
-	about.Warmup, about.Discard, about.Window = settle, 0, longest
+	about.Warmup, about.Discard, about.Window = settle, 0, record.Endless
 	writer, err := r.Writer.BeginCell(about)
 	if err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	watched, unwatch := r.fleet.watch(ctx)
-	stopSampling := r.sample(watched, t.expanded, cell, origin, writer)
-	now := &trial{number: want.Number, cell: cell, stop: stop, intervals: make(chan record.Interval), done: make(chan error, 1)}
-	job := load.Job{Target: t.expanded.Target, Load: cell.Load, Shape: load.ShapeOf(t.expanded.Load), Origin: origin,
-		Phases: load.Phases{Warmup: settle, Window: longest, Interval: stretch}}
+	phases := load.Phases{Warmup: settle, Window: record.Endless, Interval: stretch}
+	stopSampling := r.sample(watched, t.expanded, cell, sampled{origin: origin, phases: phases, every: sampleEvery}, writer)
+	now := &trial{number: want.Number, cell: cell, stop: stop, intervals: make(chan record.Interval), done: make(chan error, 1), cut: hist.New()}
+	shape := load.ShapeOf(t.expanded.Load)
+	shape.Profile = nil // The search says how much load there is.
+	job := load.Job{Target: t.expanded.Target, Load: cell.Load, Shape: shape, Origin: origin, Phases: phases}
 	go func() { now.done <- causeOf(watched, r.Engine.Run(watched, job, now.sink(ctx, writer))) }()
 	now.finish = func(err error) error {
 		err = errors.Join(err, stopSampling())
@@ -167,6 +174,11 @@ func (now *trial) sink(ctx context.Context, writer *archive.CellWriter) load.Sin
 		if err := writer.Interval(iv); err != nil {
 			return err
 		}
+		for _, c := range iv.Classes {
+			if c.Outcome == record.Cut && c.Inside && c.Latency != nil {
+				now.cut.Merge(c.Latency)
+			}
+		}
 		select {
 		case now.intervals <- iv:
 		case <-ctx.Done():
@@ -175,11 +187,11 @@ func (now *trial) sink(ctx context.Context, writer *archive.CellWriter) load.Sin
 	})
 }
 
-// end takes the load off and returns what went wrong, which a load that was taken off on purpose has not.
-func (t *trials) end() error {
+// end takes the load off. It gives what the end cut off, and what went wrong, which a load that was taken off on purpose has not.
+func (t *trials) end() (*hist.Histogram, error) {
 	now := t.running
 	if now == nil {
-		return nil
+		return hist.New(), nil
 	}
 	t.running = nil
 	now.stop()
@@ -187,7 +199,7 @@ func (t *trials) end() error {
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}
-	return now.finish(err)
+	return now.cut, now.finish(err)
 }
 
 // admission is how many requests a setting lets in at once.
@@ -204,16 +216,14 @@ func (r *runner) admits(ctx context.Context, expanded *plan.Plan) admission {
 		if o.Prometheus == "" {
 			continue
 		}
-		c, err := r.collector(o)
+		c, err := prometheus.New(prometheus.Config{URL: o.Prometheus, Service: o.Service})
 		if err != nil {
 			continue // The sampler will say so.
 		}
 		limited, cancel := context.WithTimeout(ctx, observe.DefaultTimeout)
 		b, _ := c.Collect(limited, observe.Since(time.Now())) // Likewise.
 		cancel()
-		if closer, ok := c.(observe.Closer); ok {
-			_ = closer.Close() // Nothing was written.
-		}
+		_ = c.Close() // Nothing was written.
 		for _, p := range b.Pools {
 			out.take(p)
 		}
@@ -221,7 +231,11 @@ func (r *runner) admits(ctx context.Context, expanded *plan.Plan) admission {
 	return out
 }
 
+// take leaves out pools of connections, which make callers wait and do not turn them away: they tell who waits or gave up waiting.
 func (a *admission) take(p record.PoolSample) {
+	if p.Kind == record.KindBulkhead && (p.Waiting != nil || p.TimedOut != nil) {
+		return
+	}
 	slots := p.Max
 	if slots == nil {
 		slots = p.Size

@@ -98,6 +98,16 @@ func (s *Search) pooledEffect() float64 {
 	return max(1, n/effective)
 }
 
+// effectOf is by how much correlation shrinks the evidence on one constraint at a load. Correlation is estimated from the first constraint's
+// clumps. Another constraint that no request has broken shows no clumps: a p99 that comes in bursts says nothing on failures of which there are
+// none.
+func (s *Search) effectOf(c *cell, i int) float64 {
+	if i > 0 && c.counts[i].Bad == 0 {
+		return 1
+	}
+	return s.effect
+}
+
 // nearLimit leaves out loads so far beyond the line that they tell of another regime: a queue that grows throughout the trial.
 func nearLimit(c Count, limit float64) bool {
 	share := float64(c.Bad) / float64(c.N)
@@ -127,10 +137,9 @@ func (s *Search) standing(c *cell) standing {
 	if c.unproved || c.brokenTerm() != "" {
 		return breaks
 	}
-	deff := s.effect
 	out := holds
 	for i := range s.cfg.Constraints {
-		switch s.constraintStanding(c, i, deff) {
+		switch s.constraintStanding(c, i, s.effectOf(c, i)) {
 		case breaks:
 			return breaks
 		case mayBreak:
@@ -195,25 +204,27 @@ func (s *Search) cap(k Constraint) float64 {
 
 // wanted is how many requests would settle the load if no more of them were bad: the least that the next batch can usefully be.
 func (s *Search) wanted(c *cell, zone float64) int64 {
-	deff := s.effect
 	most := 0.0
 	for i, k := range s.cfg.Constraints {
 		l := s.cfg.test(k, zone).Line()
-		n := Count{}
+		n, deff := Count{}, 1.0
 		if c != nil {
-			n = c.counts[i]
+			n, deff = c.counts[i], s.effectOf(c, i)
+		} else if i == 0 {
+			deff = s.effect
 		}
-		most = max(most, (float64(n.Bad)/deff+l.Lower)/l.Slope-float64(n.N)/deff)
+		most = max(most, deff*((float64(n.Bad)/deff+l.Lower)/l.Slope-float64(n.N)/deff))
 	}
-	return int64(math.Ceil(most * deff))
+	return int64(math.Ceil(most))
 }
 
 // confidence is the one-sided confidence with which the evidence proves every constraint at a load: exact, from the load's own counts, or
 // from the curve through its neighbours', whichever is more. The chance of error is multiplied by looks, since the search looks again after
 // every batch and stops when it likes what it sees.
 func (s *Search) confidence(c *cell) float64 {
-	deff, least := s.effect, 1.0
+	least := 1.0
 	for i, k := range s.cfg.Constraints {
+		deff := s.effectOf(c, i)
 		bad, all := effectiveCount(c.counts[i], deff)
 		if all < 1 {
 			return 0
@@ -235,9 +246,8 @@ func (s *Search) provedBroken(c *cell) string {
 	if term := c.brokenTerm(); term != "" {
 		return term
 	}
-	deff := s.effect
 	for i, k := range s.cfg.Constraints {
-		if bad, all := effectiveCount(c.counts[i], deff); all >= 1 && looks*(1-stat.ConfidenceAbove(bad, all, k.Limit)) <= 1-s.cfg.Confidence {
+		if bad, all := effectiveCount(c.counts[i], s.effectOf(c, i)); all >= 1 && looks*(1-stat.ConfidenceAbove(bad, all, k.Limit)) <= 1-s.cfg.Confidence {
 			return k.Name
 		}
 	}

@@ -186,11 +186,10 @@ func (s *Search) again(c *cell) Trial {
 
 // confirmable tells whether the confirmation's budget still gives hope of a proof. The budget suffices for a share 15 % below its limit.
 func (s *Search) confirmable(c *cell) bool {
-	deff := s.effect
 	miss := (1 - s.cfg.Confidence) / looks
 	z := distuv.UnitNormal.Quantile(1 - miss)
 	for i, k := range s.cfg.Constraints {
-		all := float64(c.counts[i].N) / deff
+		all := float64(c.counts[i].N) / s.effectOf(c, i)
 		share := float64(c.counts[i].Bad) / max(1, float64(c.counts[i].N))
 		budget := max(2*z*z/(provable*provable*k.Limit), -2*math.Log(miss)/k.Limit)
 		if all >= budget {

@@ -96,7 +96,8 @@ type Caveat struct {
 // Result is the load line.
 type Result struct {
 	Status     Status        `json:"status"`
-	Value      *float64      `json:"value"`      // largest load that holds with the confidence; nil: none is known
+	Value      *float64      `json:"value"`      // largest load that holds with the confidence; nil: none is known, or the budget ended before one was proved
+	Estimate   *float64      `json:"estimate"`   // largest load that seems to hold, proved or not; nil: none does
 	Low        *float64      `json:"low"`        // largest load proved to hold
 	High       *float64      `json:"high"`       // smallest load above it proved to break; nil: none was proved
 	Confidence float64       `json:"confidence"` // that the objective holds at Value, 0…1
@@ -116,11 +117,8 @@ type Result struct {
 func (s *Search) Result() Result {
 	r := Result{Status: Searching, Trials: s.opened, Requests: s.requests, Seconds: s.seconds, Effect: s.effect, Cells: s.summaries(), Caveats: []Caveat{}}
 	lo, hi := s.bracket()
-	if lo != nil {
-		r.Value, r.Confidence = &lo.load, s.confidence(lo)
-		r.PError = 1 - r.Confidence
-	}
 	s.interval(&r)
+	s.value(&r, lo)
 	if hi != nil {
 		r.Breaks = s.breaking(hi)
 	}
@@ -133,6 +131,22 @@ func (s *Search) Result() Result {
 	}
 	s.caveats(&r)
 	return r
+}
+
+// value is the line. A search that was stopped has proved its line up to the largest proved load only; what lies above is an estimate.
+func (s *Search) value(r *Result, lo *cell) {
+	if lo == nil {
+		return
+	}
+	r.Estimate = &lo.load
+	if s.stopped != "" && s.confidence(lo) < s.cfg.Confidence {
+		if r.Low == nil {
+			return
+		}
+		lo = s.cells[*r.Low]
+	}
+	r.Value, r.Confidence = &lo.load, s.confidence(lo)
+	r.PError = 1 - r.Confidence
 }
 
 func (s *Search) status(lo, hi *cell) Status {
@@ -200,12 +214,20 @@ func (s *Search) summaries() []CellSummary {
 	return out
 }
 
+// seems tells the estimate where it is more than what was proved.
+func seems(r *Result) string {
+	if r.Estimate == nil || (r.Value != nil && *r.Value >= *r.Estimate) {
+		return ""
+	}
+	return fmt.Sprintf("; the trials suggest that %g holds", *r.Estimate)
+}
+
 func (s *Search) caveats(r *Result) {
 	add := func(code, format string, args ...any) {
 		r.Caveats = append(r.Caveats, Caveat{Code: code, Text: fmt.Sprintf(format, args...)})
 	}
 	if s.stopped != "" {
-		add("search-stopped", "%s before the line was proved", s.stopped)
+		add("search-stopped", "%s before the line was proved%s", s.stopped, seems(r))
 	}
 	if r.Status == AtMax {
 		add("at-max", "the largest load allowed, %g, still holds: the line lies at it or above", s.cfg.Max)

@@ -245,6 +245,13 @@ func (s *Search) Next() (t Trial, ok bool) {
 	return t, true
 }
 
+// Stop ends a search from outside, for the reason given: what is known so far is the answer. It does nothing to one that has ended.
+func (s *Search) Stop(reason string) {
+	if !s.finished {
+		s.stopped, s.finished = reason, true
+	}
+}
+
 func (s *Search) exhausted() string {
 	switch {
 	case s.cfg.MaxRequests > 0 && s.requests >= s.cfg.MaxRequests:
