@@ -20,6 +20,7 @@ type Finding = finding.Finding
 // Scene is what the rules look at: one cell of a run, or a look at a service whose load is not ours. The zero value holds nothing, and nothing
 // is found in it.
 type Scene struct {
+	Where    string        // the step, where several are diagnosed together; empty: there is one
 	From, To time.Duration // when the figures were taken, on the cell's clock
 	Load     *record.Load  // nil: not ours
 	Timeout  time.Duration // a request's; 0 unknown
@@ -86,6 +87,9 @@ func complete(f *Finding, s Scene) {
 	}
 	if s.To > s.From {
 		f.Evidence["from_s"], f.Evidence["to_s"] = s.From.Seconds(), s.To.Seconds()
+	}
+	if s.Where != "" {
+		f.Evidence["step"] = s.Where
 	}
 	if f.Refute == "" {
 		f.Refute = refutations[f.Code]
