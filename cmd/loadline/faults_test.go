@@ -249,6 +249,25 @@ func TestAnArchiveThatCannotGrowEndsTheRunAndIsToldOnce(t *testing.T) {
 	}
 }
 
+func TestARunsNameTakesOneLineOfTheList(t *testing.T) {
+	dir := t.TempDir()
+	archive, log := filepath.Join(dir, "a.db"), filepath.Join(dir, "wrk.txt")
+	const wrk = "Running 1s test @ http://127.0.0.1:1/\n  1 threads and 1 connections\n  Thread Stats   Avg      Stdev     Max   +/- Stdev\n" +
+		"    Latency     1.00ms    1.00ms   5.00ms   90.00%\n    Req/Sec     1.00k     0.10k     1.10k    90.00%\n  1000 requests in 1.00s, 1.00MB read\nRequests/sec:   1000.00\n"
+	if err := os.WriteFile(log, []byte(wrk), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	name := "\x1b[31mred\nline " + strings.Repeat("x", 500)
+	if got := loadline(t, time.Minute, "import", "wrk", log, "--name", name, "--archive", archive); got.code != 0 {
+		t.Fatalf("exit %d\n%s", got.code, got.stderr)
+	}
+	got := loadline(t, time.Minute, "runs", "--archive", archive)
+	if lines := strings.Split(strings.TrimSpace(got.stdout), "\n"); len(lines) != 2 || strings.Contains(got.stdout, "\x1b") || len(lines[1]) > 150 ||
+		!strings.Contains(lines[1], "red line") {
+		t.Errorf("%q", got.stdout)
+	}
+}
+
 func TestATableWithoutRowsOrEndIsNoEvidence(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "head.csv")
 	if err := os.WriteFile(empty, []byte("scenario,concurrency,tps\n"), 0o600); err != nil {

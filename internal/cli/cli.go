@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/loadline-dev/loadline/internal/report"
 )
 
 // Env is everything that a command takes from its surroundings.
@@ -60,9 +62,13 @@ func exitWith(code Code) error {
 	return &verdictError{code: code}
 }
 
-// explain writes an error as «Error:» and, where there is advice, «Try:».
+// explain writes an error as «Error:» and, where there is advice, «Try:». What it quotes may come from anywhere.
 func explain(w io.Writer, err error) {
-	fmt.Fprintf(w, "Error: %s\n", strings.TrimRight(err.Error(), "\n"))
+	lines := strings.Split(strings.TrimRight(err.Error(), "\n"), "\n")
+	for i, l := range lines {
+		lines[i] = report.Plain(l)
+	}
+	fmt.Fprintf(w, "Error: %s\n", strings.Join(lines, "\n"))
 	if hint := hintOf(err); hint != "" {
 		fmt.Fprintf(w, "Try: %s\n", hint)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/loadline-dev/loadline/internal/analysis"
 	"github.com/loadline-dev/loadline/internal/archive"
 	"github.com/loadline-dev/loadline/internal/record"
+	"github.com/loadline-dev/loadline/internal/report"
 )
 
 // archiveFlag adds --archive to a verb.
@@ -187,11 +188,21 @@ func printRuns(w io.Writer, list []archive.Summary) error {
 		if s.Partial {
 			state = "partial"
 		}
-		name := s.Name
+		name := shortName(s.Name)
 		for _, b := range s.Baselines {
 			name += " [" + b + "]"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\n", s.ID, s.Started.Local().Format("2006-01-02 15:04:05"), s.Cells, state, name)
 	}
 	return t.Flush()
+}
+
+// shortName is a run's name as it stands in a list: on one line, and no longer than a line.
+func shortName(name string) string {
+	const most = 80
+	name = report.Plain(name)
+	if r := []rune(name); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return name
 }

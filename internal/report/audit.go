@@ -39,7 +39,9 @@ func AuditTerminal(w io.Writer, r audit.Report, style Style) error {
 	return err
 }
 
-func rowName(row audit.RowVerdict) string { return fmt.Sprintf("%3d  %s", row.Row, row.Scenario) }
+func rowName(row audit.RowVerdict) string {
+	return fmt.Sprintf("%3d  %s", row.Row, Plain(row.Scenario))
+}
 
 func (p *printer) checks(checks []audit.Check, only audit.Verdict) {
 	for _, c := range checks {

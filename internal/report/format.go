@@ -9,6 +9,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/loadline-dev/loadline/internal/record"
 )
@@ -80,10 +82,24 @@ func values(s record.Setting) string {
 	return strings.Join(parts, " ")
 }
 
+// Plain is a text as a terminal may show it on one line: control characters, which steer a terminal, and bytes that are no text are marked.
+// What stands in a plan, a table or another tool's result is not Loadline's to trust.
+func Plain(text string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c == '\n' || c == '\r' || c == '\t':
+			return ' '
+		case unicode.IsControl(c):
+			return utf8.RuneError
+		}
+		return c
+	}, strings.ToValidUTF8(text, string(utf8.RuneError)))
+}
+
 func display(v any) string {
 	switch v := v.(type) {
 	case string:
-		return v
+		return Plain(v)
 	case float64:
 		return strconv.FormatFloat(v, 'g', -1, 64)
 	case int64:

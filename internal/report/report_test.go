@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/loadline-dev/loadline/internal/analysis"
@@ -332,5 +333,41 @@ func TestTheAuditIsShownWithItsArithmetic(t *testing.T) {
 	b.Reset()
 	if err := report.AuditJSON(&b, r); err != nil || !strings.Contains(b.String(), `"schema": "loadline.audit/1"`) {
 		t.Errorf("%v: %s", err, b.String())
+	}
+}
+
+// steered lists the control characters in a text, line ends apart: on a terminal they move, colour, clear and rename.
+func steered(text string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) && c != '\n' {
+			return c
+		}
+		return -1
+	}, text)
+}
+
+func TestNothingAUserWroteSteersTheTerminal(t *testing.T) {
+	const evil = "a\x1b[2J\x1b]0;owned\x07\rb\nc\u009b31m\xff"
+	run := sampleRun()
+	run.Partial, run.Interrupted = true, evil
+	for i := range run.Cells {
+		run.Cells[i].Setting = record.Setting{{Name: "isolation", Value: evil}, {Name: "slots", Value: int64(i)}}
+	}
+	var b bytes.Buffer
+	if err := report.Terminal(&b, analysis.Of(run), report.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := steered(b.String()); got != "" || !utf8.ValidString(b.String()) || !strings.Contains(b.String(), "owned") {
+		t.Errorf("control characters %q in\n%q", got, b.String())
+	}
+	if rows := strings.Count(b.String(), " b c"); rows < len(run.Cells) {
+		t.Errorf("%d of %d rows stand on one line", rows, len(run.Cells))
+	}
+	b.Reset()
+	if err := report.AuditTerminal(&b, audit.Report{Rows: []audit.RowVerdict{{Row: 1, Scenario: evil}}, IgnoredColumns: []string{evil}}, report.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := steered(b.String()); got != "" || !utf8.ValidString(b.String()) {
+		t.Errorf("control characters %q in\n%q", got, b.String())
 	}
 }

@@ -61,7 +61,7 @@ func settingColumn(r *analysis.Result) column {
 		same = same && names(r.Cells[i].Setting) == head
 	}
 	if !same {
-		return column{head: "setting", left: true, shown: func(c *analysis.CellResult) string { return c.Setting.String() }}
+		return column{head: "setting", left: true, shown: func(c *analysis.CellResult) string { return Plain(c.Setting.String()) }}
 	}
 	return column{head: head, left: true, shown: func(c *analysis.CellResult) string { return values(c.Setting) }}
 }

@@ -209,7 +209,7 @@ func exampleText(n note) string {
 // wrapped prints a text folded at spaces, every line indented.
 func (p *printer) wrapped(indent, text, color string) {
 	width := p.width() - utf8.RuneCountInString(indent)
-	for _, l := range fold(text, width) {
+	for _, l := range fold(Plain(text), width) {
 		p.line(indent + p.paint(color, l))
 	}
 }
