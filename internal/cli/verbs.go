@@ -8,6 +8,7 @@ func verbs(env Env) []*cobra.Command {
 		runVerb(env),
 		benchVerb(env),
 		findVerb(env),
+		diagnoseVerb(env),
 		auditVerb(env),
 		sizeVerb(env),
 		checkVerb(env),

@@ -11,7 +11,7 @@ import (
 	"github.com/loadline-dev/loadline/internal/record"
 )
 
-//go:embed assets/report.html assets/style.css assets/script.js
+//go:embed assets/report.html assets/diagnosis.html assets/style.css assets/script.js
 var assets embed.FS
 
 // page is what the template shows.

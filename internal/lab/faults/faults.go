@@ -109,10 +109,14 @@ func (s *Service) work(w http.ResponseWriter, r *http.Request) {
 
 // leave leaves a thread behind.
 func (s *Service) leave() {
-	s.leaked.Go(func() {
-		runtime.LockOSThread() // Never unlocked: the thread ends with its goroutine.
-		<-s.stop
-	})
+	s.leaked.Add(1)
+	go s.leftBehind()
+}
+
+func (s *Service) leftBehind() {
+	defer s.leaked.Done()
+	runtime.LockOSThread() // Never unlocked: the thread ends with its goroutine.
+	<-s.stop
 }
 
 // task is the work of a worker.
