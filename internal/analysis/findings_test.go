@@ -2,6 +2,7 @@ package analysis_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -325,6 +326,16 @@ func TestIsolationIsPricedBesideNoneAtTheHighestStepWithoutRefusals(t *testing.T
 	cost := f.Evidence["cost_ratio"].(float64)
 	if f.Code != finding.IsolationCost || cost < 0.0999 || cost > 0.1001 {
 		t.Errorf("%+v, want a cost of 10 %%", f)
+	}
+	if f.Evidence["in_doubt"] != false || strings.Contains(f.Text, "no verdict") {
+		t.Errorf("%+v is in doubt", f)
+	}
+	for i := range at200.Intervals {
+		at200.Intervals[i].Generator.RunQueueWait = at200.Intervals[i].End - at200.Intervals[i].Start
+	}
+	f = analysis.Of(run(append(append(none, thread...), at200, at400)...)).Settings[1].Findings[0]
+	if f.Evidence["in_doubt"] != true || !strings.Contains(f.Text, "no verdict") || strings.Contains(f.Next, "repeat") {
+		t.Errorf("%+v is not in doubt although the generator was at its limit", f)
 	}
 }
 

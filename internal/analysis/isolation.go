@@ -52,12 +52,16 @@ func isolationCost(none, isolated [][]*CellResult) *Finding {
 		}
 		cost := 1 - *with / *without
 		f := &Finding{Code: finding.IsolationCost, Severity: finding.Info, Evidence: map[string]any{"success_per_s": *with,
-			"success_without_per_s": *without, "cost_ratio": cost, "repeats": min(len(step), len(none[at]))}}
+			"success_without_per_s": *without, "cost_ratio": cost, "repeats": min(len(step), len(none[at])), "in_doubt": inDoubt(step) || inDoubt(none[at])}}
 		f.Text = fmt.Sprintf("at %s it carries %.0f/s where no isolation carries %.0f/s: %s", step[0].Load, *with, *without, costWords(cost))
 		if s := switchWords(step[0], none[at][0]); s != "" {
 			f.Text += s
 		}
-		if len(step) < 3 || len(none[at]) < 3 {
+		switch {
+		case inDoubt(step) || inDoubt(none[at]):
+			f.Text += "; no verdict, since the generator was at its limit in one of the two or a cell is partial"
+			f.Next = "measure again while nothing else needs the CPUs, or send the load from another machine"
+		case len(step) < 3 || len(none[at]) < 3:
 			f.Next = "repeat at least three times, interleaved (load.repeats, load.order), before trusting a small difference"
 		}
 		return f
@@ -82,6 +86,11 @@ func switchWords(with, without *CellResult) string {
 		return fmt.Sprintf("; %s switches %.0f times a second against %.0f", name, *a.Voluntary+*a.Involuntary, *b.Voluntary+*b.Involuntary)
 	}
 	return ""
+}
+
+// inDoubt tells whether a cell of a step is kept out of verdicts.
+func inDoubt(step []*CellResult) bool {
+	return slices.ContainsFunc(step, func(c *CellResult) bool { return !c.Generator.Valid || c.Partial })
 }
 
 func refused(step []*CellResult) bool {
