@@ -126,6 +126,7 @@ func TestTheRunSchemaRefusesWhatIsWrong(t *testing.T) {
 		"an unknown kind":      {`"kind": "pool"`, `"kind": "pond"`},
 		"a null where none is": {`"valid": true`, `"valid": null`},
 		"an unlisted key":      {`"partial": true`, `"partial": true, "colour": 1`},
+		"a percentile renamed": {`"p99_high":`, `"p99_top":`},
 		"an unknown severity":  {`"severity": "warning"`, `"severity": "dreadful"`},
 	} {
 		if !strings.Contains(good, change[0]) {
