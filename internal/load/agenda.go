@@ -2,8 +2,9 @@ package load
 
 // entry is something to do at an instant.
 type entry struct {
-	at   int64 // ns
-	user int32
+	at      int64 // ns
+	user    int32
+	session *session // open model: whose next step is due
 }
 
 // agenda holds users who wait for an instant: think times, back-offs, starts. It is a binary heap; instants that come in rising order,

@@ -48,17 +48,22 @@ func newClassifier(rules []plan.OutcomeRule) *classifier {
 	for _, o := range []record.Outcome{record.Success, record.Failure, record.Rejected, record.ShortCircuited, record.Timeout} {
 		c.named[o.String()] = o
 	}
-	for _, from := range rules {
-		to := rule{status: from.Status, contains: []byte(from.Contains), is: from.Is}
-		if from.Contains != "" {
-			c.body = maxBody
-		}
-		for _, h := range from.Header {
-			to.header = append(to.header, headerRule{index: c.header(h.Name), value: []byte(h.Value)})
-		}
-		c.rules = append(c.rules, to)
+	for _, r := range rules {
+		c.rules = append(c.rules, c.rule(r))
 	}
 	return c
+}
+
+// rule compiles a rule and asks for what it looks at.
+func (c *classifier) rule(from plan.OutcomeRule) rule {
+	to := rule{status: from.Status, contains: []byte(from.Contains), is: from.Is}
+	if from.Contains != "" {
+		c.body = maxBody
+	}
+	for _, h := range from.Header {
+		to.header = append(to.header, headerRule{index: c.header(h.Name), value: []byte(h.Value)})
+	}
+	return to
 }
 
 // header is the index of a header asked for.

@@ -12,8 +12,16 @@ func (l *loop) ready(u int32) {
 	if l.users[u].conn == nil && !l.mayDial(u) {
 		return
 	}
+	m, x := l.work.message, l.users[u].session
+	if x != nil {
+		if !l.work.script.begin(x, l.rng) {
+			l.rec.code("feeder: no more rows, the user ends")
+			return
+		}
+		m = x.message()
+	}
 	l.inFlight++
-	r := request{message: l.message, planned: l.now, sent: l.now, deadline: l.now + l.message.timeout, user: u, inside: l.planned(l.now)}
+	r := request{message: m, session: x, planned: l.now, sent: l.now, deadline: l.now + m.timeout, user: u, inside: l.planned(l.now)}
 	c := l.users[u].conn
 	if c == nil {
 		c = l.newConn()
@@ -61,44 +69,72 @@ func (l *loop) answered(c *conn) {
 
 // finish counts an answer and lets its user go on; reusable tells whether the connection may carry another request.
 func (l *loop) finish(c *conn, reusable bool) {
-	outcome := l.classes.outcome(&c.response)
-	if outcome != record.Success {
-		l.rec.statusCode(c.response.Status())
-	}
+	outcome := l.judge(c)
 	reusable = reusable && c.state == waiting && !c.watched
-	if c.watched {
-		outcome = record.Late
-	}
 	l.count(c, outcome, true)
-	u := c.user
+	u, x := c.user, c.session
 	if reusable {
 		c.state = idle
-		c.message = nil
+		c.message, c.session = nil, nil
+		if u == nobody {
+			l.rest(c)
+		}
 	} else {
 		l.drop(c)
 	}
 	if u != nobody {
 		l.users[u].fails = 0
-		l.goOn(u, 0)
-		return
 	}
-	if reusable {
-		l.rest(c)
+	l.next(u, x, outcome, 0)
+}
+
+// judge decides what an answer is and counts its sub-code.
+func (l *loop) judge(c *conn) record.Outcome {
+	outcome, code := l.work.classes.outcome(&c.response), ""
+	if c.session != nil {
+		outcome, code = l.work.script.settle(c.session, &c.response, outcome)
+	}
+	switch {
+	case code != "":
+		l.rec.code(code)
+	case outcome != record.Success:
+		l.rec.statusCode(c.response.Status())
+	}
+	if c.watched {
+		return record.Late
+	}
+	return outcome
+}
+
+// next has a user, or a session of the open model, go on after a request.
+func (l *loop) next(u int32, x *session, outcome record.Outcome, wait int64) {
+	more := false
+	if x != nil {
+		x.failed = outcome != record.Success
+		var think int64
+		think, more = x.advance()
+		wait += think
+	}
+	switch {
+	case u != nobody:
+		l.goOn(u, wait)
+	case more && wait > 0:
+		l.agenda.push(entry{at: l.now + wait, user: nobody, session: x})
+	case more:
+		l.proceed(x)
 	}
 }
 
 // end counts a request that got no proper answer, closes its connection and lets its user go on.
 func (l *loop) end(c *conn, outcome record.Outcome, answered bool) {
-	u := c.user
+	u, x := c.user, c.session
 	wait := int64(0)
 	if u != nobody && failsConnection(outcome) {
 		wait = l.backOff(u)
 	}
 	l.countHeld(c, outcome, answered, wait)
 	l.drop(c)
-	if u != nobody {
-		l.goOn(u, wait)
-	}
+	l.next(u, x, outcome, wait)
 }
 
 // failsConnection tells the outcomes after which a user waits before it tries again.
@@ -189,16 +225,16 @@ func (l *loop) expire(c *conn) {
 
 // watch lets the user of a request go on without an answer and waits for one for as long again.
 func (l *loop) watch(c *conn) {
-	u := c.user
-	c.watched, c.user = true, nobody
+	u, x := c.user, c.session
+	c.watched, c.user, c.session = true, nobody, nil
 	c.deadline += c.message.timeout
 	l.inFlight--
 	l.watching++
 	l.wheel.look(c, c.deadline)
 	if u != nobody {
 		l.users[u].conn = nil
-		l.goOn(u, 0)
 	}
+	l.next(u, x, record.Timeout, 0)
 }
 
 // noteFailure keeps the first reason why no connection could be made.

@@ -28,7 +28,8 @@ type conn struct {
 	tick       int64 // of the wheel's slot, 0 when not in it
 	response   wire.Response
 	message    *message
-	planned    int64 // ns
+	session    *session // whose step the request is, nil without a script
+	planned    int64    // ns
 	sent       int64
 	deadline   int64 // when the request's timeout, or the watch after it, ends
 	connectAt  int64
@@ -64,6 +65,7 @@ func (l *loop) newConn() *conn {
 // request is one request to be sent.
 type request struct {
 	message       *message
+	session       *session
 	planned, sent int64
 	deadline      int64
 	user          int32
@@ -72,7 +74,8 @@ type request struct {
 }
 
 func (c *conn) take(r request) {
-	c.message, c.planned, c.sent, c.deadline, c.user, c.inside, c.again = r.message, r.planned, r.sent, r.deadline, r.user, r.inside, r.again
+	c.message, c.session, c.planned, c.sent, c.deadline = r.message, r.session, r.planned, r.sent, r.deadline
+	c.user, c.inside, c.again = r.user, r.inside, r.again
 	c.written, c.watched = 0, false
 }
 
@@ -172,7 +175,7 @@ func (l *loop) broken(c *conn, code string) {
 	}
 	if c.reused && !c.again && !c.response.Started() && c.message.safe && l.now < c.deadline {
 		l.rec.code("idle connection was closed, sent again")
-		r := request{message: c.message, planned: c.planned, sent: c.sent, deadline: c.deadline, user: c.user, inside: c.inside, again: true}
+		r := request{message: c.message, session: c.session, planned: c.planned, sent: c.sent, deadline: c.deadline, user: c.user, inside: c.inside, again: true}
 		l.drop(c)
 		fresh := l.newConn()
 		l.own(fresh, r.user)
@@ -196,7 +199,7 @@ func (l *loop) drop(c *conn) {
 		l.opened--
 	}
 	c.response.Release()
-	c.fd, c.state, c.user, c.message = -1, closed, nobody, nil
+	c.fd, c.state, c.user, c.message, c.session = -1, closed, nobody, nil, nil
 	c.generation++
 	l.free = append(l.free, c)
 }

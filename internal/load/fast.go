@@ -41,16 +41,12 @@ type fleet struct {
 }
 
 func (f *fast) prepare(ctx context.Context, job Job) (*fleet, error) {
-	target, err := endpointOf(job.Target.Request.URL)
-	if err != nil {
-		return nil, err
-	}
-	body, err := bodyOf(job.Target.Request, f.config.Folder)
+	work, err := workOf(job.Target, f.config.Folder)
 	if err != nil {
 		return nil, err
 	}
 	client := job.Target.Client
-	book, err := newBook(ctx, target, client.DNSTTL)
+	book, err := newBook(ctx, work.target, client.DNSTTL)
 	if err != nil {
 		return nil, err
 	}
@@ -61,20 +57,17 @@ func (f *fast) prepare(ctx context.Context, job Job) (*fleet, error) {
 	if err := enoughDescriptors(max(job.Load.Concurrency, job.Shape.Connections)); err != nil {
 		return nil, err
 	}
-	classes := newClassifier(job.Target.Outcomes)
-	wanted, err := classes.wanted()
+	wanted, err := work.classes.wanted()
 	if err != nil {
 		return nil, fmt.Errorf("target: outcomes: %w", err)
 	}
-	message := messageOf(job.Target.Request, target, body, client.Close)
 	origin, start := job.begin()
 	line := timelineOf(job.Phases, start)
 	count := f.loops(job)
 	set := &fleet{collector: newCollector(book.text, from.count()), book: book}
 	set.collector.samples = job.Samples
 	for i := range count {
-		l := &loop{index: i, loops: count, origin: origin, line: &line, collector: set.collector, wanted: wanted, classes: classes,
-			message: &message, book: book, sources: from, maxRequests: mostRequests(client), dialEvery: dialEvery(client, count),
+		l := &loop{index: i, loops: count, origin: origin, line: &line, collector: set.collector, wanted: wanted, work: work, book: book, sources: from, maxRequests: mostRequests(client), dialEvery: dialEvery(client, count),
 			buf: make([]byte, readBuffer)}
 		if l.poll, err = newPoller(); err != nil {
 			return nil, errors.Join(err, set.close())
@@ -109,6 +102,7 @@ func (f *fast) loops(job Job) int {
 
 // seat gives a loop its share of the load.
 func (l *loop) seat(job Job, index, loops int) error {
+	l.rng = rand.New(rand.NewPCG(uint64(job.Shape.Seed), uint64(index)))
 	if job.Load.Model == record.Closed {
 		l.seatUsers(job, index, loops)
 		return nil
@@ -143,12 +137,11 @@ func spreadOf(job Job) time.Duration {
 
 // seatUsers gives a loop its share of the users, and each its first instant.
 func (l *loop) seatUsers(job Job, index, loops int) {
-	l.rng = rand.New(rand.NewPCG(uint64(job.Shape.Seed), uint64(index)))
 	n := job.Load.Concurrency
 	for i := index; i < n; i += loops {
 		at := l.line.start + int64(float64(spreadOf(job))*float64(i)/float64(n))
 		l.agenda.push(entry{at: at, user: int32(len(l.users))})
-		l.users = append(l.users, user{})
+		l.users = append(l.users, user{session: l.work.session()})
 	}
 	l.think = thinkOf(job, l.rng)
 }

@@ -53,8 +53,8 @@ func TestAFreezeShowsInTheTailAsTheoryHasIt(t *testing.T) {
 			check := func(q, share float64) {
 				t.Helper()
 				want := time.Duration(share * float64(freeze))
-				// A busy machine adds delays of its own, never takes some away.
-				if got := latency.Quantile(q); got < want-want/20 || got > want+want/5 {
+				// A busy machine adds delays of its own, and never takes some away.
+				if got := latency.Quantile(q); got < want-want/20 || got > want+freeze/2 {
 					t.Errorf("p%g is %v, want %v", 100*q, got, want)
 				}
 			}

@@ -27,31 +27,32 @@ type reply struct {
 	answered bool
 	code     string // a sub-code, empty for a success
 	status   int    // 0: no answer, or one without a status
+	answer   answer // nil: none, or none that checks could look at
 }
 
 // general is the engine for everything that the fast one does not do. A goroutine carries each user or request.
 type general struct {
 	config Config
-	open   func(ctx context.Context, c Config, job Job) (exchanger, *message, error)
+	open   func(ctx context.Context, c Config, job Job) (exchanger, *work, error)
 }
 
 func (g *general) Run(ctx context.Context, job Job, sink Sink) error {
 	if err := enoughDescriptors(max(job.Load.Concurrency, job.Shape.Connections)); err != nil {
 		return err
 	}
-	ex, message, err := g.open(ctx, g.config, job)
+	ex, work, err := g.open(ctx, g.config, job)
 	if err != nil {
 		return err
 	}
 	collector := newCollector(nil, 1)
 	collector.samples = job.Samples
-	ledger, err := newLedger(job, message, collector)
+	ledger, err := newLedger(job, work.timeout, collector)
 	if err != nil {
 		ex.close()
 		return err
 	}
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	c := &crowd{exchanger: ex, ledger: ledger, job: job, base: base, cancel: cancel, rng: rand.New(rand.NewPCG(uint64(job.Shape.Seed), 0))}
+	c := &crowd{exchanger: ex, work: work, ledger: ledger, job: job, base: base, cancel: cancel, rng: rand.New(rand.NewPCG(uint64(job.Shape.Seed), 0))}
 	restore := reserveProcessors(1)
 	c.group.Go(c.keep)
 	c.group.Go(func() { ex.background(base) })
@@ -66,6 +67,7 @@ func (g *general) Run(ctx context.Context, job Job, sink Sink) error {
 // crowd is the goroutines of one cell.
 type crowd struct {
 	exchanger exchanger
+	work      *work
 	ledger    *ledger
 	job       Job
 	base      context.Context // ends when everything must
@@ -122,27 +124,33 @@ func (c *crowd) seatUsers() {
 	n := c.job.Load.Concurrency
 	for i := range n {
 		at := c.ledger.line.start + int64(float64(spreadOf(c.job))*float64(i)/float64(n))
-		c.group.Go(func() { c.user(i, time.Duration(at-c.ledger.clock()), 0) })
+		x := c.work.session()
+		c.group.Go(func() { c.user(x, time.Duration(at-c.ledger.clock()), 0) })
 	}
 }
 
 // user is a user of the closed model. It ends when nothing is planned any more, or when another goroutine has taken its place because
 // this one watches for a late answer.
-func (c *crowd) user(id int, wait time.Duration, fails int) {
+func (c *crowd) user(x *session, wait time.Duration, fails int) {
 	for {
 		if !c.sleep(wait) {
 			return
 		}
-		f, ok := c.ledger.plan(c.ledger.message, id)
+		m, ok := c.message(x)
+		if !ok {
+			c.ledger.note(func(r *recorder) { r.code("feeder: no more rows, the user ends") })
+			return
+		}
+		f, ok := c.ledger.plan(m)
 		if !ok {
 			return
 		}
-		failed, present := c.send(f, fails, func() { c.user(id, c.think(), 0) })
-		if !present {
+		sent := c.send(f, x, fails, func(think time.Duration) { c.user(x, think+c.think(), 0) })
+		if !sent.present {
 			return
 		}
-		wait = c.think()
-		if failed {
+		wait = c.think() + sent.think
+		if sent.failed {
 			wait += backOff(fails)
 			fails++
 			continue
@@ -151,12 +159,67 @@ func (c *crowd) user(id int, wait time.Duration, fails int) {
 	}
 }
 
-// arrival is a request of the open model.
-func (c *crowd) arrival(f *flight) { c.send(f, 0, func() {}) }
+// message is what a session, nil without a script, sends next; false when its feeder has no more rows.
+func (c *crowd) message(x *session) (*message, bool) {
+	if x == nil {
+		return c.work.message, true
+	}
+	c.mu.Lock()
+	ok := c.work.script.begin(x, c.rng)
+	c.mu.Unlock()
+	if !ok {
+		return nil, false
+	}
+	return x.message(), true
+}
+
+// arrival is an arrival of the open model: a request, or a flow of them.
+func (c *crowd) arrival(f *flight) {
+	x := c.work.session()
+	m, ok := c.message(x)
+	if !ok {
+		c.ledger.forgo(f, "feeder: no more rows")
+		return
+	}
+	f.message = m
+	c.flow(f, x)
+}
+
+// flow sends a request of the open model and the steps that follow it, each of which is planned when the one before has ended.
+func (c *crowd) flow(f *flight, x *session) {
+	for {
+		sent := c.send(f, x, 0, func(think time.Duration) { c.follow(x, think) })
+		if !sent.present || x == nil {
+			return
+		}
+		var ok bool
+		if f, ok = c.following(x, sent.think); !ok {
+			return
+		}
+	}
+}
+
+// follow goes on with a flow whose last request is still watched for.
+func (c *crowd) follow(x *session, think time.Duration) {
+	if x == nil {
+		return
+	}
+	if f, ok := c.following(x, think); ok {
+		c.flow(f, x)
+	}
+}
+
+// following plans the next step of a flow; false when there is none.
+func (c *crowd) following(x *session, think time.Duration) (*flight, bool) {
+	if x.flow == nil || !c.sleep(think) {
+		return nil, false
+	}
+	return c.ledger.plan(x.message())
+}
 
 // send carries out a request. When its timeout passes, the user goes on in a goroutine of its own and this one watches. It returns
-// whether the connection failed, and whether the user is still here.
-func (c *crowd) send(f *flight, fails int, goOn func()) (failed, present bool) {
+// what came of it.
+func (c *crowd) send(f *flight, x *session, fails int, goOn func(think time.Duration)) sent {
 	timeout := time.Duration(f.message.timeout)
 	ctx, cancel := context.WithTimeout(c.base, 2*timeout)
 	defer cancel()
@@ -164,19 +227,48 @@ func (c *crowd) send(f *flight, fails int, goOn func()) (failed, present bool) {
 	timer := time.AfterFunc(timeout-time.Duration(c.ledger.clock()-f.sent), func() {
 		defer close(passed)
 		if c.ledger.watch(f) {
-			c.group.Go(goOn)
+			think := leave(x, record.Timeout)
+			c.group.Go(func() { goOn(think) })
 		}
 	})
 	r := c.exchanger.exchange(ctx, f.message, c.ledger)
 	if !timer.Stop() {
 		<-passed // The user's goroutine must have begun before this one can be the last.
 	}
-	failed = failsConnection(r.outcome)
+	out := sent{failed: failsConnection(r.outcome)}
 	wait := time.Duration(0)
-	if failed {
+	if out.failed {
 		wait = backOff(fails)
 	}
-	return failed, c.ledger.finish(f, r, int64(wait))
+	watched := c.ledger.isWatched(f)
+	if !watched && x != nil && r.answer != nil {
+		r.outcome, r.code = c.work.script.settle(x, r.answer, r.outcome)
+	}
+	if r.answered && r.code == "" && r.outcome != record.Success && r.status > 0 {
+		r.code = fmt.Sprintf("status %d", r.status)
+	}
+	out.present = c.ledger.finish(f, r, int64(wait))
+	if !watched {
+		out.think = leave(x, r.outcome)
+	}
+	return out
+}
+
+// sent is what came of a request.
+type sent struct {
+	failed  bool          // its connection did
+	present bool          // its user is still here
+	think   time.Duration // of the script's step
+}
+
+// leave moves a session, nil without a script, past a step that has ended.
+func leave(x *session, outcome record.Outcome) time.Duration {
+	if x == nil {
+		return 0
+	}
+	x.failed = outcome != record.Success
+	think, _ := x.advance()
+	return time.Duration(think)
 }
 
 func backOff(fails int) time.Duration {

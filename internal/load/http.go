@@ -36,17 +36,12 @@ type httpExchanger struct {
 	read    atomic.Int64
 }
 
-func openHTTP(ctx context.Context, c Config, job Job) (exchanger, *message, error) {
-	target, err := endpointOf(job.Target.Request.URL)
+func openHTTP(ctx context.Context, c Config, job Job) (exchanger, *work, error) {
+	w, err := workOf(job.Target, c.Folder)
 	if err != nil {
 		return nil, nil, err
 	}
-	body, err := bodyOf(job.Target.Request, c.Folder)
-	if err != nil {
-		return nil, nil, err
-	}
-	m := messageOf(job.Target.Request, target, body, job.Target.Client.Close)
-	x, err := newHTTPExchanger(ctx, job, target)
+	x, err := newHTTPExchanger(ctx, job, w)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -61,21 +56,21 @@ func openHTTP(ctx context.Context, c Config, job Job) (exchanger, *message, erro
 		return nil, nil, err
 	}
 	x.client = &http.Client{Transport: transport, CheckRedirect: followAtMost(job.Target.Client.Follow)}
-	return x, &m, nil
+	return x, w, nil
 }
 
-func newHTTPExchanger(ctx context.Context, job Job, target endpoint) (*httpExchanger, error) {
+func newHTTPExchanger(ctx context.Context, job Job, w *work) (*httpExchanger, error) {
 	client := job.Target.Client
 	from, err := sourcesOf(client.Sources)
 	if err != nil {
 		return nil, err
 	}
-	x := &httpExchanger{classes: newClassifier(job.Target.Outcomes), sources: from, pace: &dialPace{every: time.Duration(dialEvery(client, 1))}}
+	x := &httpExchanger{classes: w.classes, sources: from, pace: &dialPace{every: time.Duration(dialEvery(client, 1))}}
 	if client.Proxy != "" {
 		return x, nil // The proxy finds the target.
 	}
-	x.own = net.JoinHostPort(target.host, target.port)
-	x.book, err = newBook(ctx, target, client.DNSTTL)
+	x.own = net.JoinHostPort(w.target.host, w.target.port)
+	x.book, err = newBook(ctx, w.target, client.DNSTTL)
 	return x, err
 }
 
@@ -217,11 +212,7 @@ func (x *httpExchanger) exchange(ctx context.Context, m *message, l *ledger) rep
 	if err != nil {
 		return x.fault(ctx, err, t)
 	}
-	out := reply{outcome: x.classes.outcome(&a), answered: true, status: resp.StatusCode}
-	if out.outcome != record.Success {
-		out.code = fmt.Sprintf("status %d", resp.StatusCode)
-	}
-	return out
+	return reply{outcome: x.classes.outcome(&a), answered: true, status: resp.StatusCode, answer: &a}
 }
 
 // readBody reads a body to its end and keeps as much as is asked for.
@@ -266,7 +257,11 @@ func (a *httpAnswer) Value(i int) ([]byte, bool) {
 	if len(values) == 0 {
 		return nil, false
 	}
-	return []byte(strings.Join(values, ", ")), true
+	between := ", "
+	if strings.EqualFold(a.headers[i], "Set-Cookie") {
+		between = "\n"
+	}
+	return []byte(strings.Join(values, between)), true
 }
 
 func (a *httpAnswer) Body() []byte { return a.body }

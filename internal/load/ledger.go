@@ -13,7 +13,7 @@ type ledger struct {
 	origin    time.Time
 	collector *collector
 	meter     *processThreads
-	message   *message
+	timeout   int64 // ns, the longest of all requests
 
 	mu       sync.Mutex // guards all below
 	line     timeline
@@ -39,15 +39,14 @@ type flight struct {
 	message  *message
 	planned  int64
 	sent     int64
-	user     int
 	inside   bool
 	watched  bool
 	finished bool
 }
 
-func newLedger(job Job, m *message, c *collector) (*ledger, error) {
+func newLedger(job Job, timeout int64, c *collector) (*ledger, error) {
 	origin, start := job.begin()
-	l := &ledger{origin: origin, line: timelineOf(job.Phases, start), collector: c, message: m, meter: newProcessThreads(),
+	l := &ledger{origin: origin, line: timelineOf(job.Phases, start), collector: c, timeout: timeout, meter: newProcessThreads(),
 		flights: map[*flight]struct{}{}, left: -1, changed: make(chan struct{}, 1), mostInFlight: job.Shape.MaxInFlight, mostConns: job.Shape.Connections}
 	if job.Shape.Requests > 0 {
 		l.left = job.Shape.Requests
@@ -95,14 +94,14 @@ func (l *ledger) note(f func(r *recorder)) {
 }
 
 // plan plans a request that is sent now; false when nothing is planned any more.
-func (l *ledger) plan(m *message, user int) (*flight, bool) {
+func (l *ledger) plan(m *message) (*flight, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.nowLocked()
 	if l.closed || now >= l.line.windowEnd {
 		return nil, false
 	}
-	f := &flight{message: m, planned: now, sent: now, user: user, inside: l.plannedLocked(now)}
+	f := &flight{message: m, planned: now, sent: now, inside: l.plannedLocked(now)}
 	l.flights[f] = struct{}{}
 	l.inFlight++
 	l.airborne++
@@ -125,7 +124,7 @@ func (l *ledger) planArrivalsLocked(before int64) {
 			continue
 		}
 		l.inFlight++
-		l.waiting = append(l.waiting, &flight{message: l.message, planned: at, sent: never, user: nobody, inside: inside})
+		l.waiting = append(l.waiting, &flight{planned: at, sent: never, inside: inside})
 	}
 }
 
@@ -162,6 +161,30 @@ func (l *ledger) plannedLocked(at int64) (inside bool) {
 		l.rec.end = l.line.windowEnd
 	}
 	return inside
+}
+
+// forgo drops an arrival that cannot be sent.
+func (l *ledger) forgo(f *flight, code string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.nowLocked()
+	if f.finished {
+		return
+	}
+	f.finished = true
+	delete(l.flights, f)
+	l.airborne--
+	l.inFlight--
+	l.rec.code(code)
+	l.forgoLocked(f.planned, f.inside)
+	l.wake()
+}
+
+// isWatched tells whether a request's timeout has passed.
+func (l *ledger) isWatched(f *flight) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return f.watched
 }
 
 // watch tells that a request's timeout has passed; false when it has ended already.
@@ -271,7 +294,7 @@ func (l *ledger) over() bool {
 	defer l.mu.Unlock()
 	now := l.nowLocked()
 	l.planArrivalsLocked(now + 1) // The last of them must not be missed.
-	return now >= l.line.windowEnd && (l.inFlight+l.watching == 0 || now >= l.line.windowEnd+2*l.message.timeout+int64(10*time.Millisecond))
+	return now >= l.line.windowEnd && (l.inFlight+l.watching == 0 || now >= l.line.windowEnd+2*l.timeout+int64(10*time.Millisecond))
 }
 
 // forgoLocked counts what was planned and is never sent.
@@ -301,4 +324,5 @@ func (l *ledger) close() {
 	l.rec.end, l.rec.last = now, true
 	l.settleLocked(l.rec)
 	l.collector.hand(l.rec)
+	l.rec = &recorder{end: never} // Connections that end after the cell are nobody's, and must not touch what was handed over.
 }

@@ -30,8 +30,7 @@ type loop struct {
 	poll      *poller
 	collector *collector
 	wanted    *wire.Wanted
-	classes   *classifier
-	message   *message
+	work      *work
 	book      *book
 	sources   *sources // nil: as the kernel chooses
 	// maxRequests bounds the requests of a connection, dialEvery is the time between two connections in ns; 0: no bound.
@@ -74,6 +73,8 @@ type user struct {
 	conn   *conn
 	fails  uint8 // in a row
 	permit bool  // may open a connection now
+	// session is its way through the script, nil without one.
+	session *session
 }
 
 // run is the loop's life. It hands over its last part in any case.
@@ -166,13 +167,15 @@ func (l *loop) turn() {
 
 // send sends what is due.
 func (l *loop) send() {
-	if l.arrivals != nil {
-		l.plan(l.now + 1)
-		l.dispatch()
-		return
-	}
 	if l.ending {
 		l.agenda = l.agenda[:0]
+	}
+	if l.arrivals != nil {
+		l.plan(l.now + 1)
+		for len(l.agenda) > 0 && l.agenda[0].at <= l.now {
+			l.proceed(l.agenda.pop().session)
+		}
+		l.dispatch()
 		return
 	}
 	for len(l.agenda) > 0 && l.agenda[0].at <= l.now {
@@ -219,7 +222,7 @@ func (l *loop) over() bool {
 // drainEnd is when what has not ended is cut. Only what was sent long after its planned instant can be left then.
 func (l *loop) drainEnd() int64 {
 	const grain = int64(10 * time.Millisecond) // Deadlines come up to a tick of the wheel late.
-	return l.line.windowEnd + 2*l.message.timeout + grain
+	return l.line.windowEnd + 2*l.work.timeout + grain
 }
 
 // giveUp ends the loop, and with it the run, because of an error.

@@ -74,9 +74,16 @@ func (e *engine) Run(ctx context.Context, job Job, sink Sink) error {
 
 // needsGeneral says why the fast engine cannot carry a target; empty: it can.
 func needsGeneral(t plan.Target) string {
+	all := urls(t)
+	for _, u := range all {
+		switch {
+		case strings.HasPrefix(hostOf(u), "https:"):
+			return "uses TLS"
+		case hostOf(u) != hostOf(all[0]):
+			return "has several hosts"
+		}
+	}
 	switch {
-	case strings.HasPrefix(strings.ToLower(t.Request.URL), "https:"):
-		return "uses TLS"
 	case t.Client.Protocol == plan.ProtocolHTTP2:
 		return "uses HTTP/2"
 	case t.Client.Proxy != "":

@@ -55,31 +55,37 @@ func (a *arrivals) advance() {
 	a.next = a.start + int64(at)
 }
 
+// due is a request that is planned: an arrival, or the next step of a session.
+type due struct {
+	at      int64
+	session *session // nil for an arrival
+}
+
 // backlog holds planned instants that were not yet sent, in order.
 type backlog struct {
-	ring  []int64
+	ring  []due
 	first int
 	count int
 }
 
-func (b *backlog) push(at int64) {
+func (b *backlog) push(d due) {
 	if b.count == len(b.ring) {
-		larger := make([]int64, max(64, 2*len(b.ring)))
+		larger := make([]due, max(64, 2*len(b.ring)))
 		for i := range b.count {
 			larger[i] = b.ring[(b.first+i)%len(b.ring)]
 		}
 		b.ring, b.first = larger, 0
 	}
-	b.ring[(b.first+b.count)%len(b.ring)] = at
+	b.ring[(b.first+b.count)%len(b.ring)] = d
 	b.count++
 }
 
 // pop takes the oldest instant; there must be one.
-func (b *backlog) pop() int64 {
-	at := b.ring[b.first]
+func (b *backlog) pop() due {
+	d := b.ring[b.first]
 	b.first = (b.first + 1) % len(b.ring)
 	b.count--
-	return at
+	return d
 }
 
 // plan takes note of all arrivals before an instant. They count in the interval under way, so it must be called before one ends.
@@ -94,7 +100,7 @@ func (l *loop) plan(before int64) {
 			continue
 		}
 		l.inFlight++
-		l.backlog.push(at)
+		l.backlog.push(due{at: at})
 	}
 }
 
@@ -106,9 +112,13 @@ func (l *loop) dispatch() {
 			return
 		}
 		l.tick()
-		at := l.backlog.pop()
-		observe(&l.rec.lag, l.now-at)
-		r := request{message: l.message, planned: at, sent: l.now, deadline: l.now + l.message.timeout, user: nobody, inside: l.line.inside(at)}
+		r, ok := l.request(l.backlog.pop())
+		if !ok {
+			if c.state == closed {
+				l.free = append(l.free, c)
+			}
+			continue
+		}
 		if c.state == closed {
 			l.dial(c, r)
 			continue
@@ -119,6 +129,35 @@ func (l *loop) dispatch() {
 		l.wheel.look(c, c.deadline)
 		l.transmit(c)
 	}
+}
+
+// request makes the request of what is due; false when its feeder has no more rows, and it is dropped.
+func (l *loop) request(d due) (request, bool) {
+	m, x := l.work.message, d.session
+	if l.work.script != nil {
+		if x == nil {
+			x = l.work.session()
+		}
+		if !l.work.script.begin(x, l.rng) {
+			l.inFlight--
+			l.rec.code("feeder: no more rows")
+			l.forgo(d.at, l.line.inside(d.at))
+			return request{}, false
+		}
+		m = x.message()
+	}
+	observe(&l.rec.lag, l.now-d.at)
+	return request{message: m, session: x, planned: d.at, sent: l.now, deadline: l.now + m.timeout, user: nobody, inside: l.line.inside(d.at)}, true
+}
+
+// proceed plans the next step of a session of the open model: it is planned when the one before has ended.
+func (l *loop) proceed(x *session) {
+	if l.ending || l.now >= l.line.windowEnd {
+		return
+	}
+	l.planned(l.now)
+	l.inFlight++
+	l.backlog.push(due{at: l.now, session: x})
 }
 
 // spare is a connection for the next request: the one that was used last, whose memory is warm, else a new one; nil when all that are
@@ -145,10 +184,10 @@ func (l *loop) rest(c *conn) {
 // abandon counts what is planned and cannot be sent any more.
 func (l *loop) abandon() {
 	for l.backlog.count > 0 {
-		at := l.backlog.pop()
+		d := l.backlog.pop()
 		l.inFlight--
 		l.rec.code("never sent")
-		l.forgo(at, l.line.inside(at))
+		l.forgo(d.at, l.line.inside(d.at))
 	}
 }
 

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/url"
 	"os"
@@ -50,8 +51,27 @@ func endpointOf(text string) (endpoint, error) {
 	return e, nil
 }
 
-// bodyOf reads a request's body.
+func (e endpoint) scheme() string {
+	if e.secure {
+		return "https"
+	}
+	return "http"
+}
+
+// bodyOf makes a request's body.
 func bodyOf(r plan.Request, folder string) ([]byte, error) {
+	if len(r.Form) == 0 {
+		return bodyText(r, folder)
+	}
+	var fields []string
+	for _, f := range r.Form {
+		fields = append(fields, url.QueryEscape(f.Name)+"="+url.QueryEscape(f.Value))
+	}
+	return []byte(strings.Join(fields, "&")), nil
+}
+
+// bodyText reads a body that is no form.
+func bodyText(r plan.Request, folder string) ([]byte, error) {
 	if r.BodyFile == "" {
 		return []byte(r.Body), nil
 	}
@@ -75,7 +95,7 @@ func methodOf(r plan.Request) string {
 	switch {
 	case r.Method != "":
 		return r.Method
-	case r.Body != "" || r.BodyFile != "":
+	case r.Body != "" || r.BodyFile != "" || len(r.Form) > 0:
 		return "POST"
 	}
 	return "GET"
@@ -88,7 +108,7 @@ const UserAgent = "loadline"
 func messageOf(r plan.Request, e endpoint, body []byte, once bool) message {
 	m := message{method: methodOf(r), url: r.URL, body: body, timeout: int64(r.Timeout)}
 	m.head, m.safe = m.method == "HEAD", isSafe(m.method)
-	m.header = withDefaults(r.Headers, e)
+	m.header = withDefaults(r, e)
 	if once {
 		m.header = append(m.header, plan.Header{Name: "Connection", Value: "close"})
 	}
@@ -114,12 +134,23 @@ func (m *message) encode(path string) []byte {
 
 // withDefaults puts the headers that every request needs before those given, unless they were given. Framing is the engine's own
 // affair: a length that contradicts the body would leave the server waiting.
-func withDefaults(given []plan.Header, e endpoint) []plan.Header {
+func withDefaults(r plan.Request, e endpoint) []plan.Header {
+	given := r.Headers
 	has := func(name string) bool {
 		return slices.ContainsFunc(given, func(h plan.Header) bool { return strings.EqualFold(h.Name, name) })
 	}
+	defaults := []plan.Header{{Name: "Host", Value: e.header}, {Name: "User-Agent", Value: UserAgent}, {Name: "Accept", Value: "*/*"}}
+	if len(r.Form) > 0 {
+		defaults = append(defaults, plan.Header{Name: "Content-Type", Value: "application/x-www-form-urlencoded"})
+	}
+	switch {
+	case r.Auth.Bearer != "":
+		defaults = append(defaults, plan.Header{Name: "Authorization", Value: "Bearer " + r.Auth.Bearer})
+	case r.Auth.User != "":
+		defaults = append(defaults, plan.Header{Name: "Authorization", Value: "Basic " + base64.StdEncoding.EncodeToString([]byte(r.Auth.User+":"+r.Auth.Password))})
+	}
 	var out []plan.Header
-	for _, d := range []plan.Header{{Name: "Host", Value: e.header}, {Name: "User-Agent", Value: UserAgent}, {Name: "Accept", Value: "*/*"}} {
+	for _, d := range defaults {
 		if !has(d.Name) {
 			out = append(out, d)
 		}

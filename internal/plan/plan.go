@@ -32,6 +32,8 @@ type Target struct {
 	Request  Request
 	Outcomes []OutcomeRule
 	Client   Client
+	Flows    []Flow   // what users do instead of Request; empty: Request again and again
+	Feeders  []Feeder // where the values in Flows come from
 }
 
 // Request is one HTTP request.
@@ -40,7 +42,9 @@ type Request struct {
 	Method   string // default GET, POST where a body is given
 	Headers  []Header
 	Body     string
-	BodyFile string        // read by whoever sends; relative to the plan's folder
+	BodyFile string   // read by whoever sends; relative to the plan's folder
+	Form     []Header // sent as application/x-www-form-urlencoded, in this order; at most one of Body, BodyFile and Form
+	Auth     Auth
 	Timeout  time.Duration // default 5 s
 }
 

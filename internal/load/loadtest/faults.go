@@ -76,13 +76,12 @@ func idleClose(t *testing.T, e load.Engine) {
 }
 
 func refused(t *testing.T, e load.Engine) {
-	var s *server
-	s = serve(t, func(x *exchange) then {
+	s := serve(t, func(x *exchange) then {
 		x.write(ok)
 		if x.number < 5 {
 			return keep
 		}
-		_ = s.listener.Close()
+		_ = x.server.listener.Close()
 		return end
 	})
 	j := job(s, 1, 0)

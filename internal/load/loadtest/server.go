@@ -37,6 +37,7 @@ type server struct {
 // exchange is one request as the server sees it.
 type exchange struct {
 	conn   net.Conn
+	server *server
 	over   <-chan struct{} // closed when the case ends
 	req    *http.Request
 	body   []byte
@@ -113,7 +114,7 @@ func (s *server) talk(c net.Conn) {
 		if err != nil {
 			return
 		}
-		x := &exchange{conn: c, over: s.over, req: req, body: body, number: s.requests.Add(1), onConn: n}
+		x := &exchange{conn: c, server: s, over: s.over, req: req, body: body, number: s.requests.Add(1), onConn: n}
 		switch s.script(x) {
 		case end:
 			return

@@ -41,7 +41,11 @@ func (r *Response) keepValue(name, value []byte) {
 			r.present |= 1 << i
 			continue
 		}
-		r.values[i] = append(append(r.values[i], ", "...), value...)
+		between := ", "
+		if w == "set-cookie" {
+			between = "\n" // A cookie's date holds a comma (RFC 6265, section 3).
+		}
+		r.values[i] = append(append(r.values[i], between...), value...)
 	}
 }
 

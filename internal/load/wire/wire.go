@@ -120,8 +120,8 @@ func (r *Response) Reusable() bool {
 	return r.minor || r.keep
 }
 
-// Value is the value of the i-th wanted header and whether it came; of a header that came twice, the values joined by a comma. It is
-// valid until the next Begin.
+// Value is the value of the i-th wanted header and whether it came; of a header that came twice, the values joined by a comma, of
+// Set-Cookie by a line feed. It is valid until the next Begin.
 func (r *Response) Value(i int) ([]byte, bool) {
 	if r.present&(1<<i) == 0 {
 		return nil, false
