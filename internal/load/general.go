@@ -52,12 +52,13 @@ func (g *general) Run(ctx context.Context, job Job, sink Sink) error {
 		return err
 	}
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	c := &crowd{exchanger: ex, work: work, ledger: ledger, job: job, base: base, cancel: cancel, rng: rand.New(rand.NewPCG(uint64(job.Shape.Seed), 0))}
+	quit, stop := context.WithCancel(base)
+	c := &crowd{quit: quit, exchanger: ex, work: work, ledger: ledger, job: job, base: base, cancel: cancel, rng: rand.New(rand.NewPCG(uint64(job.Shape.Seed), 0))}
 	restore := reserveProcessors(1)
 	c.group.Go(c.keep)
 	c.group.Go(func() { ex.background(base) })
-	err = collector.deliver(ctx, 1, sink, cancel)
-	cancel()
+	err = collector.deliver(ctx, 1, sink, stop)
+	stop()
 	c.group.Wait()
 	ex.close()
 	(&fleet{procs: restore}).restore()
@@ -70,7 +71,8 @@ type crowd struct {
 	work      *work
 	ledger    *ledger
 	job       Job
-	base      context.Context // ends when everything must
+	quit      context.Context // ends when the load must
+	base      context.Context // ends when exchanges must: after what is in flight was cut
 	cancel    context.CancelFunc
 	group     sync.WaitGroup
 
@@ -84,7 +86,7 @@ func (c *crowd) keep() {
 	if c.job.Load.Model == record.Closed {
 		c.seatUsers()
 	}
-	for c.base.Err() == nil && !c.ledger.over() {
+	for c.quit.Err() == nil && !c.ledger.over() {
 		if err := c.ledger.unreachable(); err != nil {
 			c.ledger.collector.fail(err)
 			break
@@ -116,7 +118,7 @@ func (c *crowd) pause(until int64) {
 	select {
 	case <-timer.C:
 	case <-c.ledger.changed:
-	case <-c.base.Done():
+	case <-c.quit.Done():
 	}
 }
 
@@ -278,14 +280,14 @@ func backOff(fails int) time.Duration {
 // sleep waits; false when everything must end.
 func (c *crowd) sleep(d time.Duration) bool {
 	if d <= 0 {
-		return c.base.Err() == nil
+		return c.quit.Err() == nil
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return true
-	case <-c.base.Done():
+	case <-c.quit.Done():
 		return false
 	}
 }
