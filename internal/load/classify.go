@@ -80,17 +80,24 @@ func (c *classifier) header(name string) int {
 func (c *classifier) wanted() (*wire.Wanted, error) { return wire.NewWanted(c.body, c.headers...) }
 
 func (c *classifier) outcome(a answer) record.Outcome {
+	if o, decided := c.decided(a); decided {
+		return o
+	}
+	return byStatus(a.Status())
+}
+
+// decided is what the plan's rules or the outcome header say.
+func (c *classifier) decided(a answer) (record.Outcome, bool) {
 	for i := range c.rules {
 		if c.rules[i].matches(a) {
-			return c.rules[i].is
+			return c.rules[i].is, true
 		}
 	}
 	if name, ok := a.Value(0); ok {
-		if o, known := c.named[string(name)]; known {
-			return o
-		}
+		o, known := c.named[string(name)]
+		return o, known
 	}
-	return byStatus(a.Status())
+	return 0, false
 }
 
 func byStatus(status int) record.Outcome {

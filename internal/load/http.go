@@ -28,6 +28,7 @@ import (
 type httpExchanger struct {
 	client  *http.Client
 	classes *classifier
+	grpc    bool
 	book    *book
 	sources *sources
 	pace    *dialPace
@@ -44,6 +45,9 @@ func openHTTP(ctx context.Context, c Config, job Job) (exchanger, *work, error) 
 	x, err := newHTTPExchanger(ctx, job, w)
 	if err != nil {
 		return nil, nil, err
+	}
+	if x.grpc = job.Target.Client.Protocol == plan.ProtocolGRPC; x.grpc {
+		w.message.asGRPC()
 	}
 	transport := &http.Transport{
 		DialContext:            x.dial,
@@ -125,9 +129,10 @@ func (x *httpExchanger) configure(t *http.Transport, c plan.Client, folder strin
 		t.Proxy = http.ProxyURL(u)
 	}
 	t.Protocols = new(http.Protocols)
-	t.Protocols.SetHTTP1(c.Protocol != plan.ProtocolHTTP2)
+	two := c.Protocol == plan.ProtocolHTTP2 || c.Protocol == plan.ProtocolGRPC
+	t.Protocols.SetHTTP1(!two)
 	t.Protocols.SetHTTP2(c.Protocol != plan.ProtocolHTTP1)
-	t.Protocols.SetUnencryptedHTTP2(c.Protocol == plan.ProtocolHTTP2)
+	t.Protocols.SetUnencryptedHTTP2(two)
 	return nil
 }
 
@@ -211,6 +216,9 @@ func (x *httpExchanger) exchange(ctx context.Context, m *message, l *ledger) rep
 	a.body, err = readBody(resp.Body, x.classes.body)
 	if err != nil {
 		return x.fault(ctx, err, t)
+	}
+	if x.grpc {
+		return grpcReply(x.classes, &a)
 	}
 	return reply{outcome: x.classes.outcome(&a), answered: true, status: resp.StatusCode, answer: &a}
 }

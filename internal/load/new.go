@@ -28,6 +28,8 @@ type Config struct {
 	Loops int
 	// Folder is where the names of body files begin. Empty: the working folder.
 	Folder string
+	// Function takes the place of the target, of which the timeout alone counts. nil: the target is served over the network.
+	Function Function
 }
 
 // Validate joins all faults.
@@ -59,6 +61,12 @@ func (e *engine) Run(ctx context.Context, job Job, sink Sink) error {
 	if err := job.validate(); err != nil {
 		return err
 	}
+	if e.config.Function != nil {
+		return (&general{config: e.config, open: openFunction(e.config.Function)}).Run(ctx, job, sink)
+	}
+	if err := checkGRPC(job.Target); err != nil {
+		return err
+	}
 	reason := needsGeneral(job.Target)
 	switch {
 	case e.config.Kind == Fast && reason != "":
@@ -84,7 +92,7 @@ func needsGeneral(t plan.Target) string {
 		}
 	}
 	switch {
-	case t.Client.Protocol == plan.ProtocolHTTP2:
+	case t.Client.Protocol == plan.ProtocolHTTP2, t.Client.Protocol == plan.ProtocolGRPC:
 		return "uses HTTP/2"
 	case t.Client.Proxy != "":
 		return "uses a proxy"

@@ -7,6 +7,7 @@ const (
 	ProtocolAuto  = ""      // HTTP/1.1 in clear text, what the server prefers over TLS
 	ProtocolHTTP1 = "http1" // HTTP/1.1
 	ProtocolHTTP2 = "http2" // HTTP/2; in clear text with prior knowledge
+	ProtocolGRPC  = "grpc"  // unary gRPC over HTTP/2: the URL's path is /package.Service/Method, the body is the encoded message
 )
 
 // Client says how the generator connects to the target. The zero value is the default throughout.
