@@ -31,7 +31,7 @@ themselves; by hand they serve to try a load or a tool against.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	for _, service := range []*cobra.Command{priceVerb(env), orderVerb(env), echoVerb(env), sleepVerb(env), providerVerb(env), fanoutVerb(env), faultsVerb(env)} {
+	for _, service := range []*cobra.Command{priceVerb(env), orderVerb(env), echoVerb(env), sleepVerb(env), providerVerb(env), fanoutVerb(env), faultsVerb(env), jvmVerb(env), tomcatVerb(env)} {
 		cmd.AddCommand(service)
 	}
 	return cmd
@@ -98,6 +98,9 @@ A refusal is answered 503, a timeout 504, each with the header X-Loadline-Outcom
   loadline lab order --isolation semaphore --slots 30 --status-500`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.Timeout <= 0 {
+				return usagef("see 'loadline lab order --help'", "--timeout: found %v, want more than 0", c.Timeout)
+			}
 			c.Isolation = order.Isolation(isolation)
 			if cmd.Flags().Changed("queue") {
 				c.Queue = &queue

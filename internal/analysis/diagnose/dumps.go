@@ -37,9 +37,19 @@ func inDumps(s Scene, _ []Finding) []Finding {
 	return out
 }
 
+// countersOf finds the counters of a pool of threads. Tomcat's threads have the connector's name with «-exec» behind it.
+func countersOf(s Scene, service, pool string) (observed.Pool, bool) {
+	pools := s.Services[service].Pools
+	if p, ok := pools[pool]; ok {
+		return p, true
+	}
+	p, ok := pools[strings.TrimSuffix(pool, "-exec")]
+	return p, ok
+}
+
 func contradicted(s Scene, service string, f Finding) bool {
 	pool, _ := f.Evidence["pool"].(string)
-	known, ok := s.Services[service].Pools[pool]
+	known, ok := countersOf(s, service, pool)
 	switch f.Code {
 	case finding.PoolOversized:
 		if s.Load == nil {
@@ -73,7 +83,7 @@ func starvedPools(s Scene, service string) []Finding {
 	last := dumps[len(dumps)-1]
 	var out []Finding
 	for _, p := range last.Pools {
-		counters, ok := s.Services[service].Pools[p.Name]
+		counters, ok := countersOf(s, service, p.Name)
 		waiting := p.On(dump.Latch, dump.Future)
 		if !ok || p.Threads < 2 || p.Idle > 0 || waiting < p.Threads || !full(counters) || counters.Completed == nil || *counters.Completed > float64(p.Threads) {
 			continue

@@ -17,6 +17,7 @@ const (
 	deepQueue      = 2.0  // queue in multiples of the slots from which it is called a backlog
 	unboundedQueue = 1e6  // capacity from which no queue is ever full
 	waitingCallers = 1.0  // mean number of callers waiting for a connection from which the pool binds
+	waitedShare    = 1.5  // response time in multiples of the execution from which requests waited for a slot
 	stoppedShare   = 0.05 // completions below this share of what they were count as none
 )
 
@@ -32,7 +33,9 @@ func slotCeiling(s Scene, p observed.Named, _ []Finding) *Finding {
 		return nil
 	}
 	pressed := s.Ended[record.Rejected] > 0 || positive(p.Rejected) || positive(p.QueueMean) || positive(p.Waiting)
-	if !pressed {
+	// Containers such as Tomcat tell neither queue nor refusals: there it is the response time that shows the wait.
+	waited := p.QueueMean == nil && p.Waiting == nil && s.MeanMS != nil && *s.MeanMS > waitedShare**service
+	if !pressed && !waited {
 		return nil
 	}
 	ceiling := *slots * 1000 / *service
