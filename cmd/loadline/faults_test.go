@@ -372,11 +372,32 @@ func TestAKillLeavesAReadableArchiveAndNoProcess(t *testing.T) {
 }
 
 func TestWrongUseIsAUsageFaultWithAdvice(t *testing.T) {
-	for _, args := range [][]string{{"rnu"}, {"run"}, {"run", "a", "b"}, {"run", "--nope"}, {"audit"}, {"lab", "nothing"}} {
+	for _, args := range [][]string{{"rnu"}, {"run"}, {"run", "a", "b"}, {"run", "--nope"}, {"audit"}, {"lab", "nothing"}, {"runs", "--html", "x"}, {"runs", "--baseline", "x"},
+		{"runs", "latest", "--delete", "x"}, {"runs", "--delete", "x", "--json", "-"}, {"lab", "order", "--timeout", "0s"}} {
 		got := loadline(t, time.Minute, args...)
 		if got.code != 2 || !strings.Contains(got.stderr, "Error: ") || !strings.Contains(got.stderr, "Try: ") || got.stdout != "" {
 			t.Errorf("%v: exit %d\nstdout: %s\nstderr: %s", args, got.code, got.stdout, got.stderr)
 		}
+	}
+}
+
+func TestABaselinesNameThatCannotBeIsAUsageFault(t *testing.T) {
+	path, _ := planFile(t, priceTarget+priceService+shortLoad)
+	archive := filepath.Join(t.TempDir(), "a.db")
+	if got := loadline(t, time.Minute, "run", path, "--html", "", "--archive", archive); got.code != 0 {
+		t.Fatalf("exit %d\n%s", got.code, got.stderr)
+	}
+	for _, name := range []string{"", "latest"} {
+		got := loadline(t, time.Minute, "runs", "latest", "--baseline", name, "--archive", archive)
+		if got.code != 2 || !strings.Contains(got.stderr, "not a name for a baseline") || got.stdout != "" {
+			t.Errorf("%q: exit %d\n%s%s", name, got.code, got.stdout, got.stderr)
+		}
+	}
+}
+
+func TestTheProgramTellsItsVersion(t *testing.T) {
+	if got := loadline(t, time.Minute, "--version"); got.code != 0 || !strings.HasPrefix(got.stdout, "loadline version ") {
+		t.Errorf("exit %d\n%s%s", got.code, got.stdout, got.stderr)
 	}
 }
 

@@ -10,8 +10,6 @@ import (
 // span is a stretch of a cell's clock.
 type span struct{ start, end time.Duration }
 
-func (s span) contains(at time.Duration) bool { return at >= s.start && at <= s.end }
-
 // tally is what the intervals of one cell add up to.
 type tally struct {
 	window    span    // from the first to the last window interval

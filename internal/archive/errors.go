@@ -23,6 +23,8 @@ var (
 	ErrNoRun = errors.New("no such run")
 	// ErrAmbiguous says that several runs' ids begin with what was given.
 	ErrAmbiguous = errors.New("several runs match")
+	// ErrName says that a baseline cannot have the name.
+	ErrName = errors.New("not a name for a baseline")
 	// ErrNoBaseline says that no baseline has the name.
 	ErrNoBaseline = errors.New("no such baseline")
 )

@@ -147,7 +147,7 @@ func (a *Archive) SetBaseline(ctx context.Context, name, what string, now time.T
 		return fmt.Errorf("set baseline: %s: %w", a.path, ErrReadOnly)
 	}
 	if name == "" || name == Latest {
-		return fmt.Errorf("set baseline: %q cannot be a name", name)
+		return fmt.Errorf("set baseline: %w: found %q, allowed any text but the empty one and %q", ErrName, name, Latest)
 	}
 	id, err := a.Resolve(ctx, what)
 	if err != nil {
@@ -159,7 +159,7 @@ func (a *Archive) SetBaseline(ctx context.Context, name, what string, now time.T
 	if err != nil {
 		return fmt.Errorf("set baseline %s: %w", name, classify(a.path, err))
 	}
-	return wantOne(res, fmt.Errorf("set baseline: %q is the id of a run; choose another name", name))
+	return wantOne(res, fmt.Errorf("set baseline: %w: %q is the id of a run; choose another", ErrName, name))
 }
 
 // DeleteBaseline forgets a name; the run stays. ErrNoBaseline says that there is none of that name.

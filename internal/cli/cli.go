@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadline-dev/loadline/internal/experiment"
 	"github.com/loadline-dev/loadline/internal/report"
 )
 
@@ -87,6 +88,7 @@ Results go to stdout, progress and notes to stderr. Exit codes: 0 done and the S
 		Example: `  loadline run scenarios/order-detail.yaml --quick
   loadline audit figures.csv
   loadline runs`,
+		Version:       experiment.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noVerb,

@@ -59,7 +59,7 @@ func archiveFault(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, archive.ErrNoRun), errors.Is(err, archive.ErrAmbiguous), errors.Is(err, archive.ErrNoBaseline):
+	case errors.Is(err, archive.ErrNoRun), errors.Is(err, archive.ErrAmbiguous), errors.Is(err, archive.ErrNoBaseline), errors.Is(err, archive.ErrName):
 		return fail(Usage, err, "'loadline runs' lists the runs of an archive")
 	default:
 		return fail(BadArchive, err, "")
@@ -94,20 +94,21 @@ func runsVerb(env Env) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := openForRuns(cmd.Context(), env, file, remove != "" || baseline != "")
+			if err := checkRuns(cmd, args); err != nil {
+				return err
+			}
+			a, err := openForRuns(cmd.Context(), env, file, cmd.Flags().Changed("delete") || cmd.Flags().Changed("baseline"))
 			if err != nil {
 				return err
 			}
 			defer a.Close()
 			switch {
-			case remove != "":
+			case cmd.Flags().Changed("delete"):
 				return removeRun(cmd.Context(), env, a, remove)
-			case len(args) == 0 && baseline != "":
-				return usagef("loadline runs latest --baseline "+baseline, "--baseline needs the RUN to keep under that name")
 			case len(args) == 0:
 				return listRuns(cmd.Context(), env, a, out.json)
 			}
-			if baseline != "" {
+			if cmd.Flags().Changed("baseline") {
 				if err := a.SetBaseline(cmd.Context(), baseline, args[0], env.Now()); err != nil {
 					return archiveFault(err)
 				}
@@ -125,6 +126,35 @@ func runsVerb(env Env) *cobra.Command {
 	cmd.Flags().StringVar(&remove, "delete", "", "remove the run `ID` (whole) with all that belongs to it")
 	cmd.Flags().StringVar(&baseline, "baseline", "", "keep RUN under this `NAME` for comparison")
 	return cmd
+}
+
+// checkRuns refuses flags that would do nothing.
+func checkRuns(cmd *cobra.Command, args []string) error {
+	const help = "see 'loadline runs --help'"
+	given := func(names ...string) string {
+		for _, name := range names {
+			if cmd.Flags().Changed(name) {
+				return name
+			}
+		}
+		return ""
+	}
+	if given("delete") != "" {
+		if flag := given("baseline", "json", "html", "markdown", "csv"); flag != "" || len(args) > 0 {
+			return usagef(help, "--delete removes the run it names and shows nothing: use it alone")
+		}
+		return nil
+	}
+	if len(args) > 0 {
+		return nil
+	}
+	if given("baseline") != "" {
+		return usagef("loadline runs latest --baseline NAME", "--baseline needs the RUN to keep under that name")
+	}
+	if flag := given("html", "markdown", "csv"); flag != "" {
+		return usagef(fmt.Sprintf("loadline runs latest --%s FILE", flag), "--%s needs the RUN to write", flag)
+	}
+	return nil
 }
 
 func openForRuns(ctx context.Context, env Env, file string, writes bool) (*archive.Archive, error) {
