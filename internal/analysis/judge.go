@@ -47,12 +47,6 @@ func (w wish) judge(r *CellResult, t *tally) *Verdict {
 	if !w.asked {
 		return nil
 	}
-	e := slo.Evidence{Seconds: t.seconds, Planned: t.planned, Success: t.inside[record.Success], Completed: t.completed,
-		Rejected: t.ended[record.Rejected], Good: t.success.CountAtOrBelow(w.bound), Latency: t.insideBy[record.Success],
-		MeanSD: deviation(t.insideBy[record.Success]), EffectiveRatio: t.effectiveRatio(w.bound)}
-	if t.insideBy[record.Success] == nil {
-		e.Latency = hist.New()
-	}
 	var every, latency []string
 	if !r.Generator.Valid {
 		every = append(every, "the generator was at its limit")
@@ -66,7 +60,18 @@ func (w wish) judge(r *CellResult, t *tally) *Verdict {
 	if has(r.Findings, finding.RetryStorm) {
 		latency = append(latency, "a retry storm")
 	}
-	return w.evaluate(e, every, append(every[:len(every):len(every)], latency...))
+	return w.evaluate(w.evidence(t), every, append(every[:len(every):len(every)], latency...))
+}
+
+// evidence is what a tally shows.
+func (w wish) evidence(t *tally) slo.Evidence {
+	e := slo.Evidence{Seconds: t.seconds, Planned: t.planned, Success: t.inside[record.Success], Completed: t.completed,
+		Rejected: t.ended[record.Rejected], Good: t.success.CountAtOrBelow(w.bound), Latency: t.insideBy[record.Success],
+		MeanSD: deviation(t.insideBy[record.Success]), EffectiveRatio: t.effectiveRatio(w.bound)}
+	if t.insideBy[record.Success] == nil {
+		e.Latency = hist.New()
+	}
+	return e
 }
 
 func (w wish) evaluate(e slo.Evidence, every, latency []string) *Verdict {
@@ -171,9 +176,6 @@ func (w wish) loadLine(steps [][]*CellResult) *LoadLine {
 	}
 	var held, failed []*CellResult
 	for _, step := range steps {
-		if step[0].SLO == nil {
-			return nil // The trials of a search, which is not there any more to judge them.
-		}
 		switch stepVerdict(step) {
 		case slo.Pass:
 			held = step

@@ -52,12 +52,15 @@ type examination struct {
 type examined map[*CellResult]examination
 
 func (e examined) judge(w wish) {
+	together := trials{}
 	for c, of := range e {
 		if of.trial {
+			together.add(c, of.tally)
 			continue
 		}
 		c.SLO = w.judge(c, of.tally)
 	}
+	together.judge(w)
 }
 
 // cellOf computes one cell but for its findings and verdict.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/loadline-dev/loadline/internal/analysis/finding"
 	"github.com/loadline-dev/loadline/internal/analysis/search"
+	"github.com/loadline-dev/loadline/internal/hist"
 	"github.com/loadline-dev/loadline/internal/record"
 )
 
@@ -118,4 +119,60 @@ func codesOf(findings []Finding) []finding.Code {
 // judges its trials together.
 func isTrial(cell record.Cell) bool {
 	return cell.Window == record.Endless && !cell.Partial && cell.Imported == nil
+}
+
+// trials gathers the trials of a search by setting and load.
+type trials map[string]*together
+
+// together are all trials at one load.
+type together struct {
+	cells []*CellResult
+	tally tally
+}
+
+func (t trials) add(c *CellResult, one *tally) {
+	key := c.Setting.Key() + " at " + c.Load.String()
+	if t[key] == nil {
+		t[key] = &together{tally: tallyOf(record.Cell{})}
+	}
+	t[key].cells = append(t[key].cells, c)
+	t[key].tally.merge(one)
+}
+
+// judge gives all trials at a load the verdict that they come to together. The search itself judges better, by neighbours and by how often it
+// looked; this is what the archive's facts say without it.
+func (t trials) judge(w wish) {
+	if !w.asked {
+		return
+	}
+	for _, at := range t {
+		var doubts []string
+		if !slices.ContainsFunc(at.cells, func(c *CellResult) bool { return c.Generator.Valid }) {
+			doubts = append(doubts, "the generator was at its limit")
+		}
+		verdict := w.evaluate(w.evidence(&at.tally), doubts, doubts)
+		for _, c := range at.cells {
+			c.SLO = verdict
+		}
+	}
+}
+
+// merge adds what another trial's tally counted in its window. What the trial's end cut off is no failure: the search wanted to know no more.
+func (t *tally) merge(o *tally) {
+	t.seconds += o.seconds
+	t.planned += o.planned - o.inside[record.Cut]
+	t.completed += o.completed
+	for i := range o.inside {
+		t.inside[i] += o.inside[i]
+		t.ended[i] += o.ended[i]
+		if o.insideBy[i] == nil {
+			continue
+		}
+		if t.insideBy[i] == nil {
+			t.insideBy[i] = hist.New()
+		}
+		t.insideBy[i].Merge(o.insideBy[i])
+	}
+	t.success.Merge(o.success)
+	t.perInterval = append(t.perInterval, o.perInterval...)
 }

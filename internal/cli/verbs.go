@@ -12,7 +12,9 @@ func verbs(env Env) []*cobra.Command {
 		auditVerb(env),
 		sizeVerb(env),
 		checkVerb(env),
+		compareVerb(env),
 		importVerb(env),
+		exportVerb(env),
 		runsVerb(env),
 		labVerb(env),
 	}

@@ -50,16 +50,22 @@ func (m Metric) inPoints() bool { return m == Rejected }
 type Sample struct {
 	Setting string // canonical text of the setting; cells match by it and Load
 	Load    string // canonical text of the load
+	// RatePerSec is the load of the open model, 0 in the closed one. Rates are often what was achieved and not what was asked, so that those
+	// within 5 % match where none is the same.
+	RatePerSec float64
 	Values  map[Metric]float64
 	// Within is the interval of a value inside this one run, such as that of a percentile by order statistics.
 	Within map[Metric]stat.Interval
+	// Doubt is why no verdict may rest on the sample, such as a load generator at its limit; empty: none.
+	Doubt string
 }
 
 // Run is one run or archive.
 type Run struct {
 	Name        string
-	Environment map[string]string // what figures depend on besides the plan
+	Environment map[string]string // what figures depend on besides the plan; empty: unknown
 	Samples     []Sample
+	LeftOut     string // what of the run is not among the samples, and why; empty: nothing
 }
 
 // Config says how to compare. Zero fields take the defaults given.
@@ -146,6 +152,7 @@ type Comparison struct {
 	Verdict    Verdict  `json:"verdict"`
 	Text       string   `json:"text"`
 	unrepeated bool
+	doubt      string
 }
 
 // CellComparison is one cell that both runs have.
@@ -208,6 +215,15 @@ func pair(a, b Run, cfg Config, rng *rand.Rand) (Pair, error) {
 		}
 		out.Caveats = append(out.Caveats, "the environments differ: "+strings.Join(diff, "; "))
 	}
+	if len(a.Environment) == 0 && len(b.Environment) == 0 {
+		out.Caveats = append(out.Caveats, "nothing is known of the machines on which the runs took place")
+	}
+	for _, r := range []Run{a, b} {
+		if r.LeftOut != "" {
+			out.Caveats = append(out.Caveats, r.Name+": "+r.LeftOut)
+		}
+	}
+	b.Samples = nearRates(a.Samples, b.Samples)
 	ga, gb := group(a.Samples), group(b.Samples)
 	for _, k := range keys(a.Samples, b.Samples) {
 		if len(ga[k]) == 0 || len(gb[k]) == 0 {
@@ -265,6 +281,28 @@ func group(samples []Sample) map[key][]Sample {
 	return out
 }
 
+// nearby is how far two rates may lie apart to be the same load.
+const nearby = 0.05
+
+// nearRates gives samples of b whose load a does not have the load of a's nearest rate at the same setting, if it is near and b has none of it.
+func nearRates(a, b []Sample) []Sample {
+	inA, inB := group(a), group(b)
+	out := append([]Sample{}, b...)
+	for i, s := range out {
+		if s.RatePerSec <= 0 || len(inA[key{s.Setting, s.Load}]) > 0 {
+			continue
+		}
+		best := nearby
+		for _, other := range a {
+			off := math.Abs(other.RatePerSec/s.RatePerSec - 1)
+			if other.Setting == s.Setting && other.RatePerSec > 0 && off <= best && len(inB[key{other.Setting, other.Load}]) == 0 {
+				best, out[i].Load = off, other.Load
+			}
+		}
+	}
+	return out
+}
+
 // keys keeps the order in which cells first appear.
 func keys(lists ...[]Sample) []key {
 	var out []key
@@ -290,6 +328,7 @@ func compareCell(k key, a, b []Sample, cfg Config, rng *rand.Rand) CellCompariso
 		}
 		c := Comparison{Metric: m, A: side(a, va, m), B: side(b, vb, m)}
 		c.Change = change(m, c.A.Median, c.B.Median)
+		c.doubt = doubt(a, b)
 		c.interval(va, vb, cfg, rng)
 		if len(va) > 1 && len(vb) > 1 {
 			if p := stat.MannWhitneyU(va, vb).P; !math.IsNaN(p) {
@@ -302,6 +341,21 @@ func compareCell(k key, a, b []Sample, cfg Config, rng *rand.Rand) CellCompariso
 		out.Metrics = append(out.Metrics, c)
 	}
 	return out
+}
+
+// doubt is the first reason against a verdict, with its side.
+func doubt(a, b []Sample) string {
+	for _, side := range []struct {
+		of      string
+		samples []Sample
+	}{{"A", a}, {"B", b}} {
+		for _, s := range side.samples {
+			if s.Doubt != "" {
+				return fmt.Sprintf("%s in %s", s.Doubt, side.of)
+			}
+		}
+	}
+	return ""
 }
 
 // values are the known ones of a metric.
@@ -429,6 +483,7 @@ func repeatsFor(tests int, level float64) int {
 func (c *Comparison) judge(level float64, tests int) {
 	equal := c.A.Median == c.B.Median
 	switch {
+	case c.doubt != "":
 	case c.A.N >= enough && c.B.N >= enough:
 		c.Verdict = c.judgeRepeated(level, tests)
 	case c.unrepeated && (equal || (c.ChangeLow != nil && c.ChangeHigh != nil && c.includesNoChange())):
@@ -487,6 +542,9 @@ func (c *Comparison) describe() string {
 	b.WriteString(": " + c.Verdict.String())
 	if c.unrepeated && c.Verdict != WithinNoise {
 		b.WriteString(", unrepeated")
+	}
+	if c.doubt != "" {
+		b.WriteString(", " + c.doubt)
 	}
 	return b.String()
 }

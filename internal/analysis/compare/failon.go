@@ -92,7 +92,7 @@ func aliasNames() []string {
 type ConditionResult struct {
 	Condition string   `json:"condition"`
 	Failed    bool     `json:"failed"`
-	Evaluated int      `json:"evaluated"` // cells in which the metric is known on both sides; 0: no evidence
+	Evaluated int      `json:"evaluated"` // cells in which the metric is known on both sides and nothing stands against judging; 0: no evidence
 	Cells     []string `json:"cells"`     // that failed it, each with its figures
 }
 
@@ -102,7 +102,7 @@ func (c Condition) evaluate(cells []CellComparison) ConditionResult {
 	out := ConditionResult{Condition: c.text, Cells: []string{}}
 	for _, cell := range cells {
 		for _, m := range cell.Metrics {
-			if m.Metric != c.Metric {
+			if m.Metric != c.Metric || m.doubt != "" {
 				continue
 			}
 			out.Evaluated++
