@@ -95,6 +95,9 @@ func find(ctx context.Context, env Env, target string, opt findOptions) error {
 	if err != nil {
 		return fail(Usage, fmt.Errorf("--slo: %w", err), "write it like 'p99<100ms,success>99.9%'")
 	}
+	if err := opt.out.writable(env); err != nil {
+		return err
+	}
 	opt.budget = opt.budgetFor(p)
 	a, err := openArchive(ctx, env, opt.archive)
 	if err != nil {
