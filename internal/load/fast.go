@@ -54,7 +54,7 @@ func (f *fast) prepare(ctx context.Context, job Job) (*fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := enoughDescriptors(max(job.Load.Concurrency, job.Shape.Connections)); err != nil {
+	if err := enough(max(job.Load.Concurrency, job.Shape.Connections), from.count()); err != nil {
 		return nil, err
 	}
 	wanted, err := work.classes.wanted()
@@ -203,6 +203,18 @@ func (s *fleet) restore() {
 	if s.procs > 0 {
 		runtime.GOMAXPROCS(s.procs)
 	}
+}
+
+// enough refuses a load that would run out of descriptors or local ports.
+func enough(connections int, sources int64) error {
+	if err := enoughDescriptors(connections); err != nil {
+		return err
+	}
+	if free := newProcessMeter(sources).portsFree(); free >= 0 && int64(connections) > free {
+		return fmt.Errorf("%w: %d connections need as many local ports, found %d free; wait until old connections have ended, widen net.ipv4.ip_local_port_range, "+
+			"or have connections come from several addresses (client: sources: 127.0.0.0/24 for a target on this machine)", ErrLimits, connections, free)
+	}
+	return nil
 }
 
 // enoughDescriptors refuses a load that would run out of descriptors, raising the soft limit where the hard one allows it.

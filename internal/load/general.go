@@ -37,7 +37,11 @@ type general struct {
 }
 
 func (g *general) Run(ctx context.Context, job Job, sink Sink) error {
-	if err := enoughDescriptors(max(job.Load.Concurrency, job.Shape.Connections)); err != nil {
+	from, err := sourcesOf(job.Target.Client.Sources)
+	if err != nil {
+		return err
+	}
+	if err := enough(max(job.Load.Concurrency, job.Shape.Connections), from.count()); err != nil {
 		return err
 	}
 	ex, work, err := g.open(ctx, g.config, job)

@@ -69,6 +69,9 @@ type Shape struct {
 	MaxInFlight int
 	// Connections bounds the connections of the open model; what is planned beyond waits, and its latency counts from the planned instant. 0: no bound.
 	Connections int
+	// Grain moves the open model's arrivals to the multiple of it before them, so that many are sent at one wake-up. It costs less CPU at high rates
+	// and makes arrivals come in batches. Latencies count from where an arrival was moved to. 0: no moving; 1 ms is a good grain.
+	Grain time.Duration
 	// Requests ends the window early when so many were planned in it; the load is then sent by one loop. 0: the window's length alone counts.
 	Requests int64
 	// Profile is a rate that changes: ramps, steps, spikes. It begins when the warm-up ends, and takes the place of the step's rate.

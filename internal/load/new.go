@@ -116,6 +116,9 @@ func (j Job) validate() error {
 	default:
 		faults = append(faults, fmt.Errorf("load: model: found %q, allowed: %s, %s", j.Load.Model, record.Closed, record.Open))
 	}
+	if j.Shape.Grain < 0 || j.Shape.Grain > time.Second {
+		faults = append(faults, fmt.Errorf("load: grain: found %v, allowed: 0 to 1s", j.Shape.Grain))
+	}
 	if j.Shape.Requests < 0 {
 		faults = append(faults, fmt.Errorf("load: requests: found %d, allowed: 0 and more", j.Shape.Requests))
 	}

@@ -16,6 +16,7 @@ const never = math.MaxInt64
 type arrivals struct {
 	source *schedule.Arrivals
 	start  int64
+	grain  int64 // arrivals are moved to the multiple of it before them, counted from start; 0: not moved
 	next   int64 // never when there are no more
 }
 
@@ -41,7 +42,7 @@ func arrivalsOf(job Job, line *timeline, share, of int) (*arrivals, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &arrivals{source: source, start: start}
+	a := &arrivals{source: source, start: start, grain: int64(job.Shape.Grain)}
 	a.advance()
 	return a, nil
 }
@@ -52,7 +53,11 @@ func (a *arrivals) advance() {
 		a.next = never
 		return
 	}
-	a.next = a.start + int64(at)
+	after := int64(at)
+	if a.grain > 0 {
+		after -= after % a.grain
+	}
+	a.next = a.start + after
 }
 
 // due is a request that is planned: an arrival, or the next step of a session.
