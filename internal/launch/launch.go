@@ -19,7 +19,7 @@ import (
 // What can go wrong. ErrCommand is the plan's fault; after the others the service cannot be reached.
 var (
 	ErrCommand   = errors.New("cannot be started")
-	ErrPortInUse = errors.New("its port is already in use")
+	ErrPortInUse = errors.New("finds its port in use")
 	ErrNotReady  = errors.New("did not become ready")
 	ErrDied      = errors.New("ended by itself")
 	ErrKilled    = errors.New("did not end within its grace and was killed")
