@@ -59,7 +59,7 @@ func TestDefaultSettingsTripAtHalfOfTwentyAndProbeAfterFiveSeconds(t *testing.T)
 		if _, err := b.Allow(); err == nil {
 			t.Error("admitted before the sleep window was over")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		call(t, b, breaker.Success)
 		if b.State() != breaker.Closed {
 			t.Errorf("state %v after the probe succeeded", b.State())
