@@ -372,6 +372,18 @@ func TestTheCallersValuesReachTheWorkerAndTheFallback(t *testing.T) {
 	})
 }
 
+// A task that waits for its own pool can deadlock it: the pool knows of the wait, through the command.
+func TestThePoolLearnsThatACommandWaitsInsideOneOfItsTasks(t *testing.T) {
+	p := newPool(t, pool.Settings{Core: 2})
+	c := newCommand(t, command.Config[int]{Pool: p, Settings: command.Settings{Isolation: command.Pool}})
+	if _, err := c.Do(context.Background(), func(ctx context.Context) (int, error) { return c.Do(ctx, returns(1, nil)) }); err != nil {
+		t.Fatal(err)
+	}
+	if waits := p.Waits(); len(waits) != 1 || waits[0].On != p || waits[0].Now != 0 || waits[0].Total != 1 {
+		t.Errorf("waits %+v", waits)
+	}
+}
+
 func TestAPanicOnAWorkerIsAnErrorWithItsStack(t *testing.T) {
 	c := onPool(t, pool.Settings{Core: 1}, command.Settings{Breaker: breaker.Settings{MinVolume: 3}})
 	_, err := c.Do(context.Background(), func(context.Context) (int, error) { panic("boom") })
