@@ -114,6 +114,9 @@ func (c *chart) frame() frame {
 	if f.x0 > f.x1 {
 		f.x0, f.x1 = 0, 0 // nothing to draw
 	}
+	if !f.log && f.x0 > 0 && f.x0 < (f.x1-f.x0)/50 {
+		f.x0 = 0 // The first value of a cell comes some microseconds after its beginning.
+	}
 	if f.y1 <= 0 {
 		f.y1 = 1
 	}
@@ -185,9 +188,7 @@ func (c *chart) drawAxes(b *strings.Builder, f frame) {
 	}
 	xs := c.XTicks
 	if xs == nil {
-		for _, v := range ticks(f.x1 - f.x0) {
-			xs = append(xs, f.x0+v)
-		}
+		xs = ticksWithin(f.x0, f.x1)
 	}
 	last := -1e9
 	for _, v := range xs {
@@ -286,6 +287,19 @@ func ticks(most float64) []float64 {
 	var out []float64
 	for i := 0; float64(i)*step <= most*1.0001; i++ {
 		out = append(out, float64(i)*step)
+	}
+	return out
+}
+
+// ticksWithin are round values from one end to the other; the lower end where there is no round one.
+func ticksWithin(from, to float64) []float64 {
+	steps := ticks(to - from)
+	if len(steps) < 2 {
+		return []float64{from}
+	}
+	var out []float64
+	for i := math.Ceil(from/steps[1] - 1e-9); i*steps[1] <= to*1.0001; i++ {
+		out = append(out, i*steps[1])
 	}
 	return out
 }

@@ -2,7 +2,9 @@ package report
 
 import (
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -18,6 +20,29 @@ func TestTicksAreRoundAndFew(t *testing.T) {
 	for _, odd := range []float64{math.NaN(), math.Inf(1), -1} {
 		if got := ticks(odd); len(got) != 1 {
 			t.Errorf("%v: %v", odd, got)
+		}
+	}
+}
+
+func TestATimeAxisHasRoundTicks(t *testing.T) {
+	for _, c := range []struct{ from, to, first, step float64 }{{0.001283, 18, 0, 5}, {7.3, 18, 8, 2}, {0, 2.5, 0, 0.5}} {
+		chart := chart{XUnit: "seconds", Series: []series{{Points: []point{{X: c.from, Y: 1}, {X: c.to, Y: 2}}}}}
+		svg := string(chart.svg())
+		var got []float64
+		for _, m := range regexp.MustCompile(`class="tick x"[^>]*>([^<]*)<`).FindAllStringSubmatch(svg, -1) {
+			v, err := strconv.ParseFloat(m[1], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, v)
+		}
+		if len(got) < 3 || len(got) > 7 {
+			t.Fatalf("%v to %v: ticks %v", c.from, c.to, got)
+		}
+		for i, v := range got {
+			if want := c.first + float64(i)*c.step; math.Abs(v-want) > 1e-9 {
+				t.Errorf("%v to %v: tick %d at %v, want %v of %v", c.from, c.to, i, v, want, got)
+			}
 		}
 	}
 }
