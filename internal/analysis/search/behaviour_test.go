@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/loadline-dev/loadline/internal/stat"
 )
@@ -422,40 +421,32 @@ func TestFaultsOfTheConfigurationAndOfReportsAreNamed(t *testing.T) {
 	}
 }
 
-// The search must add less than a millisecond of thought to a trial.
-func TestThoughtIsCheap(t *testing.T) {
-	s, err := New(Config{Max: 200, Constraints: []Constraint{{"p99", 0.01}, {"success", 0.001}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rng := rand.New(rand.NewPCG(3, 3))
+// BenchmarkThought is what the search adds to a batch: question and report together.
+func BenchmarkThought(b *testing.B) {
 	share := independent(remembered(pool(16, 8)))
-	var slowest time.Duration
-	var total time.Duration
-	steps := 0
-	for {
-		begun := time.Now()
-		trial, ok := s.Next()
-		took := time.Since(begun)
-		total += took
-		slowest = max(slowest, took)
-		if !ok {
-			break
+	batches := 0
+	for b.Loop() {
+		s, err := New(Config{Max: 200, Constraints: []Constraint{{"p99", 0.01}, {"success", 0.001}}})
+		if err != nil {
+			b.Fatal(err)
 		}
-		o := Observation{Counts: []Count{{trial.Requests, share(rng, trial.Load, trial.Requests)}, {trial.Requests, 0}}}
-		for left := trial.Requests; left > 0; left -= 50 {
-			o.Batches = append(o.Batches, stat.Batch{N: 50, Bad: int64(rng.IntN(2))})
+		rng := rand.New(rand.NewPCG(3, 3))
+		for {
+			trial, ok := s.Next()
+			if !ok {
+				break
+			}
+			b.StopTimer()
+			o := Observation{Counts: []Count{{trial.Requests, share(rng, trial.Load, trial.Requests)}, {trial.Requests, 0}}}
+			for left := trial.Requests; left > 0; left -= 50 {
+				o.Batches = append(o.Batches, stat.Batch{N: 50, Bad: int64(rng.IntN(2))})
+			}
+			b.StartTimer()
+			if err := s.Report(trial, o); err != nil {
+				b.Fatal(err)
+			}
+			batches++
 		}
-		begun = time.Now()
-		if err := s.Report(trial, o); err != nil {
-			t.Fatal(err)
-		}
-		total += time.Since(begun)
-		steps++
 	}
-	mean := total / time.Duration(max(1, steps))
-	t.Logf("%d batches, %v each, slowest question %v", steps, mean, slowest)
-	if mean > time.Millisecond {
-		t.Errorf("%v of thought a batch", mean)
-	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(batches), "µs/batch")
 }
