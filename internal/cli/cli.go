@@ -86,8 +86,10 @@ Results go to stdout, progress and notes to stderr. Exit codes: 0 done and the S
 1 internal fault; 2 usage; 3 invalid plan or configuration; 4 target unreachable; 5 SLO missed or regression;
 6 no evidence; 7 interrupted, results kept; 8 archive unreadable.`,
 		Example: `  loadline run scenarios/order-detail.yaml --quick
-  loadline audit figures.csv
-  loadline runs`,
+  loadline bench http://127.0.0.1:8080/ -c 200 -d 10s
+  loadline find http://127.0.0.1:8080/ --slo 'p99<100ms,success>99.9%'
+  loadline size --rate 3000 --service-time 20ms --slo 'p99<100ms'
+  loadline audit figures.csv`,
 		Version:       experiment.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
