@@ -80,7 +80,11 @@ func printed(s record.Summary, q float64) *float64 {
 	var d record.Dist
 	for i, n := range s.Buckets.Counts {
 		d.Count += float64(n)
-		d.Buckets = append(d.Buckets, record.DistBucket{UpperSeconds: s.Buckets.Upper[i].Seconds(), Count: d.Count})
+		upper := s.Buckets.Upper[i].Seconds()
+		if s.Buckets.Upper[i] == math.MaxInt64 {
+			upper = math.Inf(1)
+		}
+		d.Buckets = append(d.Buckets, record.DistBucket{UpperSeconds: upper, Count: d.Count})
 	}
 	if v := observed.Quantile(d, q); v != nil {
 		return known(*v * 1000)

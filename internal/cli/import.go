@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -39,7 +40,13 @@ Formats: %s.`, strings.Join(formatNames(), ", ")),
 		Example: `  loadline import jtl results.jtl
   loadline import ab ab.txt --slo 'p99<100ms'
   wrk --latency http://127.0.0.1:8080/ | loadline import wrk -`,
-		Args: exactly("FORMAT", "FILE"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 2 {
+				return usagef("import each file as a run of its own and set them side by side with 'loadline compare'",
+					"loadline import: found %d files, want one: percentiles of several files cannot be merged, and their clocks may differ", len(args)-1)
+			}
+			return exactly("FORMAT", "FILE")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return importFile(cmd.Context(), env, interchange.Format(args[0]), args[1], opt)
 		},
@@ -63,10 +70,14 @@ func formatNames() []string {
 	return out
 }
 
+// importMemory is what an import aims to stay below, whatever the file's size: the collector works harder as it comes near.
+const importMemory = 64 << 20
+
 func importFile(ctx context.Context, env Env, format interchange.Format, file string, opt importOptions) error {
 	if err := opt.out.validate(); err != nil {
 		return err
 	}
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(importMemory))
 	run, err := readForeign(env, format, file, opt)
 	if err != nil {
 		return err

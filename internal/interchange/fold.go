@@ -11,7 +11,7 @@ import (
 
 // maxSlices bounds the memory of a fold whatever the length of the imported run: when it is passed, neighbours are merged and a slice
 // lasts twice as long.
-const maxSlices = 2048
+const maxSlices = 512
 
 // minLevel is how many slices a level of users must last to become a cell of its own.
 const minLevel = 5

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -247,6 +248,36 @@ func TestOhaIsReadInBothForms(t *testing.T) {
 	}
 }
 
+func TestOhasJSONIsReadByItsCodesAndNotByItsSuccessRate(t *testing.T) {
+	const text = `{"summary":{"successRate":1.0,"total":2.5,"slowest":0.0125,"fastest":0.0008,"average":0.002,"requestsPerSec":40,"totalData":1000,"sizePerRequest":10,"sizePerSec":400},
+"responseTimeHistogram":{"0.0008":90,"0.0125":10},"latencyPercentiles":{"p10":0.001,"p50":0.0015,"p99":0.012,"p99.9":null},
+"rps":{"mean":40,"stddev":1,"max":41,"min":39,"percentiles":{"p50":40}},"details":{"DNSDialup":{"average":0.001}},
+"statusCodeDistribution":{"200":90,"503":8},"errorDistribution":{"connection closed before message completed":2}}`
+	run, err := importText(t, "oha", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := run.Cells[0]
+	s := c.Imported.Summary
+	near(t, "requests", s.Requests, 100)
+	near(t, "rejected", s.Rejected, 8)
+	near(t, "connection", s.Connection, 2)
+	near(t, "seconds", s.Seconds, 2.5)
+	nearTime(t, "mean", s.Mean, 2*time.Millisecond)
+	nearTime(t, "max", s.Max, 12500*time.Microsecond)
+	if quantile(t, s, 0.5) != 1500*time.Microsecond || quantile(t, s, 0.99) != 12*time.Millisecond || len(s.Percentiles) != 3 {
+		t.Errorf("percentiles %v", s.Percentiles)
+	}
+	if !hasCaveat(c, "errors-included") || !hasCaveat(c, "rate-with-errors") {
+		t.Errorf("caveats %v", c.Imported.Caveats)
+	}
+	for _, broken := range []string{`{"summary":{}}`, `{"summary":{"total":1},"statusCodeDistribution":{}}`, `{"summary":`} {
+		if _, err := importText(t, "oha", broken); err == nil {
+			t.Errorf("%q was read", broken)
+		}
+	}
+}
+
 func TestVegetaIsReadInAllForms(t *testing.T) {
 	for _, name := range []string{"captured_v.json", "captured_v.csv"} {
 		c := importFile(t, "vegeta", name).Cells[0]
@@ -352,6 +383,33 @@ func TestFortiosHistogramAndCodesAreRead(t *testing.T) {
 	nearTime(t, "max", s.Max, 13565323*time.Nanosecond)
 	if c.Load.RatePerSec != 20 || quantile(t, s, 0.99) != 13461*time.Microsecond {
 		t.Errorf("load %+v, percentiles %v", c.Load, s.Percentiles)
+	}
+}
+
+func TestFortiosTextIsReadBetweenItsLogLines(t *testing.T) {
+	s, c := summaryOf(t, "fortio", "captured_fortio_text.txt")
+	near(t, "requests", s.Requests, 20)
+	near(t, "rejected", s.Rejected, 4)
+	near(t, "rate", s.RatePerSec, 19.773)
+	near(t, "seconds", s.Seconds, 1.011463958)
+	nearTime(t, "mean", s.Mean, 11321722*time.Nanosecond)
+	nearTime(t, "max", s.Max, 13565323*time.Nanosecond)
+	if len(s.Percentiles) != 5 || quantile(t, s, 0.99) != 13461*time.Microsecond || c.Load.RatePerSec != 20 {
+		t.Errorf("percentiles %v, load %+v, want those of all calls and not of the errors", s.Percentiles, c.Load)
+	}
+	if want := []int64{10, 7, 3}; !slices.Equal(s.Buckets.Counts, want) {
+		t.Errorf("buckets %v, want %v", s.Buckets.Counts, want)
+	}
+}
+
+func TestVegetasHistogramKeepsItsOpenBucketOpen(t *testing.T) {
+	s, _ := summaryOf(t, "vegeta", "captured_v_hist.txt")
+	near(t, "requests", s.Requests, 20)
+	if !slices.Equal(s.Buckets.Counts, []int64{0, 0, 16, 4}) || s.Buckets.Upper[2] != 20*time.Millisecond || s.Buckets.Upper[3] != math.MaxInt64 {
+		t.Errorf("%+v", s.Buckets)
+	}
+	if len(s.Percentiles) != 0 || s.RatePerSec != nil {
+		t.Errorf("%+v: the report has neither percentiles nor a rate", s)
 	}
 }
 

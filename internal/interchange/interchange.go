@@ -38,7 +38,7 @@ type Options struct {
 
 func readers() map[Format]reader {
 	return map[Format]reader{
-		"ab": readAb, "bombardier": readBombardier, "fortio": readFortio, "gatling": readGatling, "ghz": readGhz, "hdr": readHdr, "hey": readHey,
+		"ab": readAb, "bombardier": readBombardier, "fortio": readFortioForms, "gatling": readGatling, "ghz": readGhz, "hdr": readHdr, "hey": readHey,
 		"jtl": readJTL, "k6": readK6, "locust": readLocust, "oha": readOha, "vegeta": readVegeta, "wrk": readWrk, "wrk2": readWrk,
 	}
 }

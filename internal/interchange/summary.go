@@ -205,13 +205,7 @@ func readFortio(in *bufio.Reader, _ Options) ([]record.Cell, error) {
 	}
 	s.Buckets = &b
 	countCodes(&s, r.RetCodes)
-	about := record.Imported{Tool: "fortio", Variant: "JSON", Latency: record.LatencyMeaning{From: "sent", ErrorsIncluded: true},
-		Caveats: []record.ImportCaveat{caveat("errors-included", "fortio's main histogram is over all calls, errors too"),
-			caveat("interpolated", "fortio interpolates percentiles within coarse buckets")}}
-	if len(h.Data) < 2 {
-		about.Caveats = append(about.Caveats, caveat("one-bucket", "all samples lie in one bucket: its percentiles are interpolation and nothing else"))
-	}
-	return summaryCell(about, s, qpsLoad(r.RequestedQPS, r.NumThreads))
+	return summaryCell(fortioAbout("JSON", len(h.Data)), s, qpsLoad(r.RequestedQPS, r.NumThreads))
 }
 
 // qpsLoad tells fortio's paced runs from its closed ones («max»).

@@ -326,14 +326,6 @@ func readHey(in *bufio.Reader, _ Options) ([]record.Cell, error) {
 	return readHeyText(in, "hey")
 }
 
-// readOha reads oha's text and CSV.
-func readOha(in *bufio.Reader, _ Options) ([]record.Cell, error) {
-	if head, _ := in.Peek(len(ohaHeader)); string(head) == ohaHeader {
-		return readOhaCSV(in)
-	}
-	return readHeyText(in, "oha")
-}
-
 // readHeyText reads the summary that hey prints, and oha after its model.
 func readHeyText(in *bufio.Reader, tool string) ([]record.Cell, error) {
 	text, err := plainText(in)
@@ -359,7 +351,7 @@ func readHeyText(in *bufio.Reader, tool string) ([]record.Cell, error) {
 	countCodes(&s, codes)
 	s.Requests = figure(answered + errors)
 	s.Percentiles = heyPercentiles(text)
-	about := record.Imported{Tool: tool, Variant: "text", Latency: record.LatencyMeaning{From: "connect", Connect: true},
+	about := record.Imported{Tool: tool, Variant: "text", Latency: record.LatencyMeaning{From: "connect", Connect: true, ErrorsIncluded: true},
 		Caveats: []record.ImportCaveat{caveat("errors-included", "the percentiles are over every answered request, whatever its status")}}
 	if errors > 0 {
 		about.Caveats = append(about.Caveats, caveat("rate-with-errors", "Requests/sec counts calls that got no answer, too"))
@@ -417,6 +409,8 @@ func readVegeta(in *bufio.Reader, _ Options) ([]record.Cell, error) {
 		return nil, faultAt(0, "check that the attack ran", "the file is empty")
 	case strings.HasPrefix(text, "Requests "):
 		return readVegetaText(in)
+	case strings.HasPrefix(text, "Bucket "):
+		return readVegetaHist(in)
 	case strings.HasPrefix(text, "{") && strings.Contains(text, `"latencies"`):
 		return readVegetaReport(in)
 	case strings.HasPrefix(text, "{"):

@@ -52,6 +52,6 @@ type Percentile struct {
 
 // Buckets is a coarse histogram as a tool printed it.
 type Buckets struct {
-	Upper  []time.Duration // rising
+	Upper  []time.Duration // rising; the largest duration stands for no bound
 	Counts []int64         // in the bucket, as many as Upper
 }

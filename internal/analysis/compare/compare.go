@@ -53,7 +53,7 @@ type Sample struct {
 	// RatePerSec is the load of the open model, 0 in the closed one. Rates are often what was achieved and not what was asked, so that those
 	// within 5 % match where none is the same.
 	RatePerSec float64
-	Values  map[Metric]float64
+	Values     map[Metric]float64
 	// Within is the interval of a value inside this one run, such as that of a percentile by order statistics.
 	Within map[Metric]stat.Interval
 	// Doubt is why no verdict may rest on the sample, such as a load generator at its limit; empty: none.
