@@ -124,6 +124,8 @@ func TestBenchSaysWhatIsWrong(t *testing.T) {
 		{[]string{dead, "--json", "-", "--csv", "-"}, 2, "stdout"},
 		{[]string{"ftp://127.0.0.1/"}, 2, "http"},
 		{[]string{dead, "-H", "nothing"}, 2, "'Name: value'"},
+		{[]string{dead, "-p", "no-such-file"}, 2, "no-such-file"},
+		{[]string{dead, "--hdr", "/no/such/folder/run.hlog"}, 2, "--hdr"},
 	} {
 		got := loadline(t, time.Minute, append([]string{"bench"}, c.args...)...)
 		if got.code != c.code || !strings.Contains(got.stderr, c.word) {

@@ -128,6 +128,12 @@ func bench(ctx context.Context, env Env, url string, opt benchOptions) error {
 	if err := allowHosts(p, opt.allowed); err != nil {
 		return err
 	}
+	if err := errors.Join(opt.out.writable(env), opt.writable(env)); err != nil {
+		return err
+	}
+	if err := experiment.CheckFiles(p, env.Dir); err != nil {
+		return fail(Usage, err, "name a file with the request's body")
+	}
 	engine, err := load.New(load.Config{Loops: opt.loops, Folder: env.Dir})
 	if err != nil {
 		return fail(Usage, err, "see 'loadline bench --help'")
@@ -207,6 +213,19 @@ func (o *benchOptions) oneStdout() error {
 	return nil
 }
 
+// writable tells before the load what cannot be written after it.
+func (o *benchOptions) writable(env Env) error {
+	for _, form := range []struct{ flag, file string }{{"--csv", o.intervals}, {"--hdr", o.hdr}, {"--ab", o.ab}} {
+		if form.file == "" || form.file == "-" {
+			continue
+		}
+		if err := canWrite(env, form.file); err != nil {
+			return fail(Usage, fmt.Errorf("%s %s cannot be written: %w", form.flag, form.file, err), "name a file in a folder that exists and can be written")
+		}
+	}
+	return nil
+}
+
 // plan is the plan that the flags describe; its text is what the result shows.
 func (o *benchOptions) plan(url, objective string) (*plan.Plan, error) {
 	if !strings.Contains(url, "://") {
@@ -220,7 +239,7 @@ func (o *benchOptions) plan(url, objective string) (*plan.Plan, error) {
 		}
 	}
 	request.Headers = o.allHeaders()
-	text := planOfURL(url, findOptions{timeout: o.timeout, slo: objective, method: request.Method, body: o.body, headers: o.headers})
+	text := planOfURL(url, findOptions{timeout: o.timeout, slo: objective, method: request.Method, body: o.body, bodyFile: request.BodyFile, headers: o.headers})
 	p, err := plan.Parse("the command line", []byte(strings.Replace(text, `name: "find `, `name: "bench `, 1)))
 	if err != nil {
 		return nil, fail(Usage, err, "see 'loadline bench --help'")

@@ -26,7 +26,7 @@ import (
 type findOptions struct {
 	slo, archive, method string
 	headers, allowed     []string
-	body                 string
+	body, bodyFile       string
 	timeout, budget      time.Duration
 	maxLoad, resolution  float64
 	expected             float64
@@ -202,6 +202,9 @@ func planOfURL(target string, opt findOptions) string {
 	}
 	if opt.body != "" {
 		fmt.Fprintf(&b, "    body: %s\n", q(literal(opt.body)))
+	}
+	if opt.bodyFile != "" {
+		fmt.Fprintf(&b, "    body_file: %s\n", q(literal(opt.bodyFile)))
 	}
 	if len(opt.headers) > 0 {
 		fmt.Fprintf(&b, "    headers:\n")
