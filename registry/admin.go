@@ -164,29 +164,23 @@ func answer(w http.ResponseWriter, status int, body any) {
 }
 
 func (a *admin) patch(q *http.Request, body []byte, o []Option) (Result, error) {
-	section, err := parseSection(body)
-	if err != nil {
+	var section Section
+	if err := parse(body, &section); err != nil {
 		return Result{}, err
 	}
 	return a.r.Override(Kind(q.PathValue("kind")), q.PathValue("name"), section, o...)
-}
-
-func parseSection(body []byte) (Section, error) {
-	var s Section
-	decoder := json.NewDecoder(strings.NewReader(string(body)))
-	decoder.UseNumber()
-	if err := decoder.Decode(&s); err != nil {
-		return nil, jsonFault(body, err)
-	}
-	return s, nil
 }
 
 func (a *admin) tier(_ *http.Request, body []byte, o []Option) (Result, error) {
 	var ask struct {
 		Tier *string `json:"tier"`
 	}
-	if err := json.Unmarshal(body, &ask); err != nil || ask.Tier == nil {
-		return Result{}, errors.New(`body: {"tier": "NAME"} is allowed, with "" for none`)
+	err := parse(body, &ask)
+	if err == nil && ask.Tier == nil {
+		err = errors.New("tier is missing")
+	}
+	if err != nil {
+		return Result{}, fmt.Errorf(`body: %w; {"tier": "NAME"} is allowed, with "" for none`, err)
 	}
 	return a.r.SetTier(*ask.Tier, o...)
 }

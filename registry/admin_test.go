@@ -108,7 +108,9 @@ func TestWritesSeeTheVersionAndAnswerWhatCameOfThem(t *testing.T) {
 			t.Errorf("%v: got %d", bad, code)
 		}
 	}
-	for _, bad := range [][3]string{{"PATCH", "/settings/pool/biz", `{"mx": 1}`}, {"PUT", "/document", `{`}, {"PUT", "/tier", `{}`}, {"PATCH", "/settings/pool/biz", `[]`}} {
+	for _, bad := range [][3]string{{"PATCH", "/settings/pool/biz", `{"mx": 1}`}, {"PUT", "/document", `{`}, {"PUT", "/tier", `{}`}, {"PATCH", "/settings/pool/biz", `[]`},
+		{"PATCH", "/settings/pool/biz", `{"max": 34}{"max": 33}`}, {"PATCH", "/settings/pool/biz", `{"max": 34, "max": 33}`}, {"PATCH", "/settings/pool/biz", `null`},
+		{"PUT", "/tier", `{"tier": "", "teir": "peak"}`}} {
 		if code, out := write(bad[0], bad[1], bad[2], "*"); code != 422 || out["error"] == "" {
 			t.Errorf("%v: got %d, %v", bad, code, out)
 		}

@@ -156,7 +156,7 @@ type step struct {
 func (r *Registry) draft() *draft {
 	r.mu.Lock()
 	c := &draft{registry: r, version: r.version, members: slices.Clone(r.members), document: r.document, tier: r.tier,
-		override: copyLayers(r.override)}
+		override: copyLayers(r.override), findings: []Finding{}}
 	c.was.document, c.was.tier, c.was.override = r.document, r.tier, r.override
 	r.mu.Unlock()
 	for _, e := range c.members {
@@ -208,7 +208,7 @@ func (c *draft) build() error {
 	for _, e := range c.members {
 		facts, layers := c.layers(e, c.tier)
 		raw, err := e.sum(layers...)
-		err = append(err, e.validate(raw), e.agrees(facts))
+		err = append(err, e.validate(raw), e.agrees(facts), c.declares(facts))
 		if joined := errors.Join(err...); joined != nil {
 			faults = append(faults, fmt.Errorf("%s %s: %w", e.kind, e.name, joined))
 			continue

@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -38,11 +37,13 @@ type Document struct {
 type Downstream struct {
 	Limit    int `json:"limit"`              // connections or calls at once, from all replicas together; at least 1
 	Replicas int `json:"replicas,omitempty"` // instances of this process that share it; the document's by default
+	Hosts    int `json:"hosts,omitempty"`    // its own instances, for the checks of connections per host; not known by default
 }
 
 func (d Downstream) validate(path string) error {
-	if d.Limit < 1 || d.Replicas < 0 || d.Replicas > maxReplicas {
-		return fmt.Errorf("%s: limit %d, replicas %d: a limit of at least 1 and 0 to %d replicas are allowed", path, d.Limit, d.Replicas, maxReplicas)
+	if d.Limit < 1 || d.Replicas < 0 || d.Replicas > maxReplicas || d.Hosts < 0 || d.Hosts > maxReplicas {
+		return fmt.Errorf("%s: limit %d, replicas %d, hosts %d: a limit of at least 1, and 0 to %d replicas and hosts are allowed",
+			path, d.Limit, d.Replicas, d.Hosts, maxReplicas)
 	}
 	return nil
 }
@@ -72,22 +73,14 @@ func ParseDocument(text []byte) (Document, error) {
 		return Document{}, fmt.Errorf("document: %d bytes: at most %d are read", len(text), maxDocument)
 	}
 	var d Document
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	decoder.UseNumber()
-	if err := decoder.Decode(&d); err != nil {
-		return Document{}, jsonFault(text, err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return Document{}, fmt.Errorf("line %d: text after the document's end", lineAt(text, decoder.InputOffset()))
+	if err := parse(text, &d); err != nil {
+		return Document{}, err
 	}
 	if err := d.Validate(); err != nil {
 		return Document{}, err
 	}
 	return d, nil
 }
-
-var unknownField = regexp.MustCompile(`unknown field "(.*)"`)
 
 func jsonFault(text []byte, err error) error {
 	var syntax *json.SyntaxError
@@ -96,13 +89,13 @@ func jsonFault(text []byte, err error) error {
 	case errors.As(err, &syntax):
 		return fmt.Errorf("line %d: not JSON: %w", lineAt(text, syntax.Offset), err)
 	case errors.As(err, &kind):
-		return fmt.Errorf("line %d: %s: found a %s: %s is allowed", lineAt(text, kind.Offset), kind.Field, kind.Value, jsonName(kind.Type))
+		where := ""
+		if kind.Field != "" {
+			where = kind.Field + ": "
+		}
+		return fmt.Errorf("line %d: %sfound %s: %s is allowed", lineAt(text, kind.Offset), where, kind.Value, jsonName(kind.Type))
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return fmt.Errorf("line %d: the document ends too early", lineAt(text, int64(len(text))))
-	}
-	if m := unknownField.FindStringSubmatch(err.Error()); m != nil {
-		where := bytes.Index(text, []byte(`"`+m[1]+`"`))
-		return fmt.Errorf("line %d: %w", lineAt(text, int64(max(where, 0))), unknownKey(m[1], m[1], topKeys()))
 	}
 	return err
 }
@@ -118,16 +111,6 @@ func jsonName(t reflect.Type) string {
 	default:
 		return "a number"
 	}
-}
-
-func topKeys() []string {
-	var out []string
-	t := reflect.TypeFor[Document]()
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		out = append(out, name)
-	}
-	return append(out, "limit", "tier", "from", "days")
 }
 
 func lineAt(text []byte, offset int64) int {
@@ -148,6 +131,9 @@ func (d Document) Validate() error {
 	}
 	faults = append(faults, checkSections("", d.sections)...)
 	for _, name := range slices.Sorted(maps.Keys(d.Tiers)) {
+		if name == "" {
+			faults = append(faults, errors.New("tiers: an empty name: it stands for no tier; give each a name such as low"))
+		}
 		faults = append(faults, checkSections("tiers."+name+".", d.Tiers[name].sections)...)
 	}
 	if _, err := d.location(); err != nil {

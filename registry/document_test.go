@@ -37,6 +37,16 @@ func TestAFaultyDocumentNamesLineKeyAndWhatIsAllowed(t *testing.T) {
 		`{"pools": {"a": {"core": 99999999999}}}`:                                                    {"pools.a.core", "99999999999"},
 		`{"pools": {"a": {"core": 1.5}}}`:                                                            {"pools.a.core", "1.5"},
 		`{"pools": {"": {"core": 1}}}`:                                                               {"empty name"},
+		`{"tiers": {"": {}}}`:                                                                        {"tiers", "empty name"},
+		"{\"pools\": {\"a\": {\"core\": 1,\n\"core\": 2}}}":                                          {"line 2", "pools.a.core", "twice", "line 1"},
+		"{\"pools\": {},\n\"pools\": {}}":                                                            {"line 2", "pools", "twice"},
+		"{\n\"POOLS\": {}}":                                                                          {"line 2", "POOLS", "no such key"},
+		`{"downstreams": {"db": {"Limit": 4}}}`:                                                      {"downstreams.db.Limit", "limit"},
+		`{"tiers": {"t": {"pool": {}}}}`:                                                             {"tiers.t.pool", "did you mean pools?"},
+		"{\"tiers\": {\"t\": {}}, \"schedule\": [\n{\"tier\": \"t\", \"form\": \"08:00\"}]}":         {"line 2", "schedule[0].form", "did you mean from?"},
+		`null`: {"found null", "an object"},
+		`[]`:   {"line 1: found array", "an object"},
+		`{"downstreams": {"db": {"limit": 4, "hosts": -1}}}`: {"downstreams.db", "hosts -1"},
 	} {
 		_, err := registry.ParseDocument([]byte(text))
 		for _, part := range want {

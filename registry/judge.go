@@ -87,7 +87,7 @@ func (c *draft) system() (limits.System, error) {
 			}
 			facts, layers := c.layers(e, tier)
 			raw, err := e.sum(layers...)
-			err = append(err, e.validate(raw))
+			err = append(err, e.validate(raw), c.declares(facts))
 			if joined := errors.Join(err...); joined != nil {
 				faults = append(faults, fmt.Errorf("tier %q: %s %s: %w", tier, e.kind, e.name, joined))
 				continue
@@ -107,12 +107,29 @@ func (c *draft) replicas() limits.Of[int] {
 	return limits.Default(max(c.registry.config.Replicas, 1), "replicas")
 }
 
-func (c *draft) downstreams() []limits.Downstream {
-	all := maps.Clone(c.registry.config.Downstreams)
-	if all == nil {
-		all = map[string]Downstream{}
-	}
+// budgets are the downstreams declared, the document's before the registry's own.
+func (c *draft) budgets() map[string]Downstream {
+	all := map[string]Downstream{}
+	maps.Copy(all, c.registry.config.Downstreams)
 	maps.Copy(all, c.document.Downstreams)
+	return all
+}
+
+// declares checks that a downstream that is named has a limit: a name with a slip of the pen would leave it out of every check.
+func (c *draft) declares(facts Facts) error {
+	all := c.budgets()
+	if _, ok := all[facts.Downstream]; ok || facts.Downstream == "" {
+		return nil
+	}
+	hint := "declare it under downstreams"
+	if near, ok := limits.Nearest(facts.Downstream, slices.Sorted(maps.Keys(all))); ok {
+		hint = "did you mean " + near + "?"
+	}
+	return fmt.Errorf("downstream: %q is not declared; %s", facts.Downstream, hint)
+}
+
+func (c *draft) downstreams() []limits.Downstream {
+	all := c.budgets()
 	var out []limits.Downstream
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		d := all[name]
@@ -120,6 +137,9 @@ func (c *draft) downstreams() []limits.Downstream {
 		out = append(out, limits.Downstream{Name: name, At: at, Limit: limits.Written(d.Limit, at)})
 		if d.Replicas > 0 {
 			out[len(out)-1].Replicas = limits.Written(d.Replicas, limits.At{Key: "downstreams." + name + ".replicas"})
+		}
+		if d.Hosts > 0 {
+			out[len(out)-1].Hosts = limits.Written(d.Hosts, limits.At{Key: "downstreams." + name + ".hosts"})
 		}
 	}
 	return out

@@ -306,3 +306,20 @@ func TestAConfigNamesEveryFault(t *testing.T) {
 		}
 	}
 }
+
+func TestADownstreamThatNobodyDeclaredIsRefused(t *testing.T) {
+	r := newRegistry(t, registry.Config{Downstreams: map[string]registry.Downstream{"db": {Limit: 40}}})
+	p := newPool(t, r, "biz", pool.Settings{Core: 10, Max: 20})
+	for text, want := range map[string]string{
+		`{"pools": {"biz": {"max": 50, "downstream": "bd"}}}`:                                   `downstream: "bd" is not declared; did you mean db?`,
+		`{"tiers": {"peak": {"pools": {"biz": {"max": 50, "downstream": "cache-of-others"}}}}}`: "declare it under downstreams",
+	} {
+		d, err := registry.ParseDocument([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Apply(d); err == nil || !strings.Contains(err.Error(), want) || p.Settings().Max != 20 {
+			t.Errorf("%s: got %v, max %d", text, err, p.Settings().Max)
+		}
+	}
+}

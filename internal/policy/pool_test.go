@@ -261,7 +261,12 @@ func TestWorkersStayAsKeepAliveAndCoreSay(t *testing.T) {
 		p.Finish()
 		p.Next()
 	}
-	if !p.Expire() || !p.Expire() || p.Expire() || p.Workers() != 1 {
+	for _, want := range []bool{true, true, false} {
+		if got := p.Expire(); got != want {
+			t.Errorf("with %d workers above a core of 1: expired %v, want %v", p.Workers(), got, want)
+		}
+	}
+	if p.Workers() != 1 {
 		t.Errorf("%d workers remain, core is 1", p.Workers())
 	}
 	p.Apply(policy.PoolRules{Core: 1, Max: 3, CoreTimeout: true})

@@ -15,6 +15,7 @@ package prometheus
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -91,11 +92,19 @@ type writer struct {
 }
 
 func (w writer) gauge(name string, value float64, labels ...string) {
-	w.to <- prometheus.MustNewConstMetric(w.c.d[name], prometheus.GaugeValue, value, labels...)
+	w.to <- prometheus.MustNewConstMetric(w.c.d[name], prometheus.GaugeValue, value, valid(labels)...)
 }
 
 func (w writer) counter(name string, value uint64, labels ...string) {
-	w.to <- prometheus.MustNewConstMetric(w.c.d[name], prometheus.CounterValue, float64(value), labels...)
+	w.to <- prometheus.MustNewConstMetric(w.c.d[name], prometheus.CounterValue, float64(value), valid(labels)...)
+}
+
+// valid makes names that are no UTF-8 such: one of them would cost the whole scrape.
+func valid(labels []string) []string {
+	for i, l := range labels {
+		labels[i] = strings.ToValidUTF8(l, "\uFFFD")
+	}
+	return labels
 }
 
 // histogram folds our fine buckets into the exported ones. A fine bucket counts where all of it lies at or below the bound, so that a
@@ -112,7 +121,7 @@ func (w writer) histogram(name string, h pool.Histogram, labels ...string) {
 			}
 		}
 	})
-	w.to <- prometheus.MustNewConstHistogram(w.c.d[name], h.N(), h.Sum().Seconds(), counts, labels...)
+	w.to <- prometheus.MustNewConstHistogram(w.c.d[name], h.N(), h.Sum().Seconds(), counts, valid(labels)...)
 }
 
 func (w writer) pool(p pool.Snapshot) {

@@ -239,3 +239,21 @@ func TestABreakerThatCommandsShareIsExportedOnce(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+func TestANameThatIsNoTextDoesNotCostTheScrape(t *testing.T) {
+	r, err := registry.New(registry.Config{})
+	must(t, r, err)
+	p, err := r.NewPool(pool.Config{Name: "a\xffb", Settings: pool.Settings{Core: 1}})
+	must(t, p, err)
+	t.Cleanup(func() { p.Close() })
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(export.New(r, export.Config{}))
+	families, err := reg.Gather()
+	must(t, families, err)
+	for _, f := range families {
+		if f.GetName() == "executor_pool_core_threads" && f.Metric[0].Label[0].GetValue() == "a\uFFFDb" {
+			return
+		}
+	}
+	t.Error("the pool is not in the scrape")
+}

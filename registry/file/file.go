@@ -8,12 +8,16 @@
 package file
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -59,6 +63,9 @@ func Parse(name string, text []byte) (registry.Document, error) {
 	if tree == nil {
 		tree = map[string]any{} // An empty file says nothing, which is allowed.
 	}
+	if faults := errors.Join(textKeys("", tree)...); faults != nil {
+		return registry.Document{}, located(name, text, faults)
+	}
 	plain, err := json.Marshal(tree)
 	if err != nil {
 		return registry.Document{}, fmt.Errorf("%s: %w", name, err)
@@ -76,7 +83,37 @@ func decode(text []byte, into *map[string]any) (err error) {
 			err = fmt.Errorf("not YAML: %v", r)
 		}
 	}()
-	return yaml.Unmarshal(text, into)
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	if err := decoder.Decode(into); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	var second any
+	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
+		return errors.New("text after the document's end (---): one document a file is read")
+	}
+	return nil
+}
+
+// textKeys reports keys that YAML takes for numbers and the like, which no member is called.
+func textKeys(path string, tree any) (faults []error) {
+	switch v := tree.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			faults = append(faults, textKeys(path+"."+key, v[key])...)
+		}
+	case map[any]any:
+		for key, value := range v {
+			if _, ok := key.(string); !ok {
+				faults = append(faults, fmt.Errorf("%s: found the key %v, which is no text: put it in quotes", strings.TrimPrefix(path, "."), key))
+			}
+			faults = append(faults, textKeys(fmt.Sprintf("%s.%v", path, key), value)...)
+		}
+	case []any:
+		for i, value := range v {
+			faults = append(faults, textKeys(fmt.Sprintf("%s[%d]", path, i), value)...)
+		}
+	}
+	return faults
 }
 
 // inLine is the line that the JSON reader names: of a text that the user never saw.
@@ -86,6 +123,9 @@ var inLine = regexp.MustCompile(`^line \d+: `)
 func located(name string, text []byte, err error) error {
 	lines, syntax := settings.Lines(settings.File{Name: name, Text: text})
 	if syntax != nil {
+		if !strings.HasPrefix(syntax.Error(), name) {
+			return fmt.Errorf("%s: %w", name, syntax)
+		}
 		return syntax
 	}
 	var faults []error

@@ -72,7 +72,10 @@ func TestFaultsNameFileAndLine(t *testing.T) {
 		"replicas: 2\npols: {}\n":                                    "pols: no such key; did you mean pools?",
 		"pools:\n  biz: [1\n":                                        "s.yaml:",
 		"tiers:\n  a: {}\nschedule:\n  - tier: b\n    from: \"9\"\n": "s.yaml:4: schedule[0].tier",
-		"- 1\n": "s.yaml",
+		"- 1\n":                                "s.yaml",
+		"---\nreplicas: 2\n---\nreplicas: 3\n": "s.yaml: text after the document's end",
+		"pools:\n  biz: {core: 1}\n  7: {core: 1}\n": "s.yaml:2: pools: found the key 7, which is no text: put it in quotes",
+		"\x00": "s.yaml: ",
 	} {
 		if _, err := file.Parse("s.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %s", text, err, want)
@@ -235,5 +238,14 @@ func TestTheDocumentInTheManualIsAcceptedByTheRegistryAndTheChecker(t *testing.T
 		if f.Severity != "info" {
 			t.Errorf("the checker says: %s", f.Text)
 		}
+	}
+}
+
+func TestARefusedFileIsNamed(t *testing.T) {
+	r, p := newRegistry(t)
+	name := filepath.Join(t.TempDir(), "settings.yaml")
+	write(t, name, "pools:\n  biz: {core: 9, max: 3}\n")
+	if _, err := watcher(t, r, name, nil).Apply(); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "Core: 9") || p.Settings().Max != 2 {
+		t.Errorf("got %v, max %d", err, p.Settings().Max)
 	}
 }

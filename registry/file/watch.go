@@ -94,7 +94,9 @@ func (w *Watcher) take(text []byte) Event {
 	if err != nil {
 		return e
 	}
-	e.Result, e.Err = w.config.Registry.Apply(d, registry.By("file "+w.config.Path))
+	if e.Result, err = w.config.Registry.Apply(d, registry.By("file "+w.config.Path)); err != nil {
+		e.Err = fmt.Errorf("%s: %w", w.config.Path, err)
+	}
 	return e
 }
 
