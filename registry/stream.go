@@ -25,10 +25,38 @@ const (
 // HystrixStream is the handler of /hystrix.stream, in the form that the Hystrix Dashboard and Turbine read: one event per command and pool
 // each 500 ms (delay=MS in the query for another interval from 100 ms), a ping where there is nothing to tell, and 503 for the sixth
 // connection. Rolling figures cover the last 10 s of observation: they are taken while at least one stream is open and begin
-// with the first event. It ends with the client, or after the server's own shutdown.
-func (r *Registry) HystrixStream() http.Handler { return http.HandlerFunc(r.stream) }
+// with the first event. It ends with the client, or when the server's Shutdown begins, which so need not wait for it.
+func (r *Registry) HystrixStream() http.Handler {
+	s := &streamer{r: r, leaving: map[*http.Server]chan struct{}{}}
+	return http.HandlerFunc(s.stream)
+}
 
-func (r *Registry) stream(w http.ResponseWriter, q *http.Request) {
+// streamer knows which of its servers are shutting down.
+type streamer struct {
+	r       *Registry
+	mu      sync.Mutex                     // guards leaving
+	leaving map[*http.Server]chan struct{} // closed when the server's Shutdown begins
+}
+
+// end is closed when the server of a request shuts down; nil, which never is, without one that says so.
+func (s *streamer) end(q *http.Request) <-chan struct{} {
+	server, ok := q.Context().Value(http.ServerContextKey).(*http.Server)
+	if !ok {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	end, known := s.leaving[server]
+	if !known {
+		end = make(chan struct{})
+		s.leaving[server] = end
+		server.RegisterOnShutdown(sync.OnceFunc(func() { close(end) }))
+	}
+	return end
+}
+
+func (s *streamer) stream(w http.ResponseWriter, q *http.Request) {
+	r := s.r
 	interval, err := streamDelay(q.URL.Query().Get("delay"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -47,7 +75,7 @@ func (r *Registry) stream(w http.ResponseWriter, q *http.Request) {
 		http.Error(w, "streaming is not possible on this connection", http.StatusInternalServerError)
 		return
 	}
-	r.streamTo(q.Context(), w, control, interval)
+	r.streamTo(q.Context(), s.end(q), w, control, interval)
 }
 
 func streamDelay(text string) (time.Duration, error) {
@@ -61,7 +89,7 @@ func streamDelay(text string) (time.Duration, error) {
 	return d, nil
 }
 
-func (r *Registry) streamTo(ctx context.Context, w http.ResponseWriter, control *http.ResponseController, interval time.Duration) {
+func (r *Registry) streamTo(ctx context.Context, end <-chan struct{}, w http.ResponseWriter, control *http.ResponseController, interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
@@ -77,6 +105,8 @@ func (r *Registry) streamTo(ctx context.Context, w http.ResponseWriter, control 
 		}
 		select {
 		case <-ctx.Done():
+			return
+		case <-end:
 			return
 		case <-ticker.C:
 		}

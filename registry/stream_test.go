@@ -223,3 +223,24 @@ func TestAStreamWithNothingToTellPings(t *testing.T) {
 		t.Errorf("delay of 1 ms: got %d", w.Code)
 	}
 }
+
+func TestAServerThatShutsDownEndsItsStreams(t *testing.T) {
+	r := newRegistry(t, registry.Config{})
+	server := httptest.NewServer(r.HystrixStream())
+	defer server.Close()
+	for range 2 {
+		response, err := http.Get(server.URL + "?delay=60000")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		if _, err := response.Body.Read(make([]byte, 4)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := server.Config.Shutdown(ctx); err != nil {
+		t.Errorf("the streams hold the server up: %v", err)
+	}
+}
