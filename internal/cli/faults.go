@@ -12,7 +12,7 @@ func faultsVerb(env Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "faults",
 		Short: "A service with one known fault at a time, to try a diagnosis against",
-		Long: `GET /work is done by a pool whose workers take a connection and call a dependency that takes 10 ms. --fault says what is wrong:
+		Long: `GET /work is done by a pool whose workers take a connection and call a dependency that takes 20 ms. --fault says what is wrong:
   healthy      nothing
   leak         every eighth request leaves a thread behind
   backlog      four core workers before an unbounded queue: the maximum of 20 is never reached

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/loadline-dev/loadline/internal/analysis/finding"
@@ -8,9 +9,9 @@ import (
 
 // order says which finding binds first where several hold: what makes the others happen stands before them.
 var order = []finding.Code{
-	finding.GeneratorBinding, finding.Deadlock, finding.PoolStarvation, finding.ThreadLeak, finding.LockContention, finding.DownstreamPoolBinding,
+	finding.GeneratorBinding, finding.Deadlock, finding.PoolStarvation, finding.LockContention, finding.DownstreamPoolBinding,
 	finding.CgroupThrottled, finding.GCPressure, finding.TooManyThreads, finding.SwitchOverload, finding.QueueBacklog, finding.MaxUnreachable, finding.CoreTooSmall,
-	finding.ZombieWorkers, finding.DownstreamSlow, finding.PermitsHeldBySlow, finding.ExecutionSlowed, finding.ConsumptionBlocked,
+	finding.ZombieWorkers, finding.DownstreamSlow, finding.PermitsHeldBySlow, finding.ThreadLeak, finding.ExecutionSlowed, finding.ConsumptionBlocked,
 	finding.RetryStorm, finding.RejectionStorm, finding.TimeoutBelowWait, finding.PoolTooSmall, finding.SlotCeiling, finding.WorkersHeld,
 	finding.CPUBinding, finding.AcceptBacklog,
 }
@@ -24,6 +25,17 @@ func rank(c finding.Code) int {
 	return len(order)
 }
 
+// compare puts what binds first before what follows from it: by code, and of two pools that are too small the one whose work is shorter,
+// since the other's workers may well wait for it within their own.
+func compare(a, b Finding) int {
+	if order := rank(a.Code) - rank(b.Code); order != 0 || a.Code != finding.PoolTooSmall {
+		return order
+	}
+	x, _ := a.Evidence["execution_ms"].(float64)
+	y, _ := b.Evidence["execution_ms"].(float64)
+	return cmp.Compare(x, y)
+}
+
 // Limit is the one resource whose increase would let the service carry more.
 type Limit struct {
 	Name    string  // such as «slots of order/price»
@@ -35,7 +47,7 @@ func Binding(findings []Finding) *Limit {
 	var best *Limit
 	for _, f := range findings {
 		name := limitName(f)
-		if name != "" && (best == nil || rank(f.Code) < rank(best.Finding.Code)) {
+		if name != "" && (best == nil || compare(f, best.Finding) < 0) {
 			best = &Limit{Name: name, Finding: f}
 		}
 	}

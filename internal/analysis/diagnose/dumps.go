@@ -57,6 +57,8 @@ func contradicted(s Scene, service string, f Finding) bool {
 		}
 		slots := known.Slots()
 		return !s.Highest || ok && known.ActiveMax != nil && slots != nil && *known.ActiveMax > idleSlots**slots || !ok && len(s.Services[service].Pools) > 0
+	case finding.ThreadLeak:
+		return fillingPool(s, service, f)
 	case finding.StuckThreads:
 		return lively(s.Services[service])
 	case finding.DownstreamSlow:
@@ -64,6 +66,33 @@ func contradicted(s Scene, service string, f Finding) bool {
 	default:
 		return false
 	}
+}
+
+// fillingPool tells a Java pool that makes a thread for every request until it has its core, idle ones beside them, from a leak: it is one pool,
+// and most of it has nothing to do. Who leaks makes new pools, or threads that are busy with something.
+func fillingPool(s Scene, service string, f Finding) bool {
+	dumps := s.Dumps[service]
+	last := dumps[len(dumps)-1]
+	if len(dumps) > 2 || last.Format == threaddump.Go {
+		return false
+	}
+	var of []dump.Pool
+	for _, p := range last.Pools {
+		if dump.Kind(p.Name) == f.Evidence["kind"] {
+			of = append(of, p)
+		}
+	}
+	return len(of) == 1 && 2*of[0].Idle > of[0].Threads
+}
+
+// fills tells whether the dumps of a service show a pool on its way to its core, which is what its threads grow by.
+func fills(s Scene, service string) bool {
+	for _, f := range dump.Findings(s.Dumps[service]) {
+		if f.Code == finding.ThreadLeak && fillingPool(s, service, f) {
+			return true
+		}
+	}
+	return false
 }
 
 // lively tells whether by their counters the pools of a service go on: then threads that stand in one place in several dumps came back to it.
@@ -155,7 +184,7 @@ func growingThreads(s Scene, found []Finding) []Finding {
 	var out []Finding
 	for _, name := range sortedKeys(s.Services) {
 		g := s.Services[name].ThreadGrowth
-		if g == nil || hasFor(found, name, "", finding.ThreadLeak) {
+		if g == nil || hasFor(found, name, "", finding.ThreadLeak) || fills(s, name) {
 			continue
 		}
 		grew, late := g.Last-g.First, g.Last-g.Second
@@ -197,7 +226,7 @@ func threadsWaiting(s Scene, _ []Finding) []Finding {
 		}
 		evidence := map[string]any{"waits_for": reasons, "service": service, "threads_total": d.Threads, "waiting": waiting, "timed_waiting": timed, "idle": idle, "cpu_ratio": cpu}
 		out = append(out, Finding{Code: finding.ThreadsWaiting, Severity: finding.Info, Evidence: evidence,
-			Text: fmt.Sprintf("%d of %d threads of %s wait (%d of them timed), only %d for work: CPU is not what they lack, and a larger pool would wait as well", waiting+timed, d.Threads, service, timed, idle),
+			Text: fmt.Sprintf("%d of %d threads of %s wait (%d of them timed), only %d for work: CPU is not what they lack, and a larger pool is useless unless what they wait for has room", waiting+timed, d.Threads, service, timed, idle),
 			Next: "look at what they wait for: a dependency, a pooled resource, results of another pool"})
 	}
 	return out

@@ -65,7 +65,7 @@ func NewReport(scenes ...Scene) Report {
 	if len(out.Steps) > 0 {
 		return out
 	}
-	slices.SortStableFunc(out.Findings, func(a, b Finding) int { return rank(a.Code) - rank(b.Code) })
+	slices.SortStableFunc(out.Findings, compare)
 	if out.Binding = limitOf(out.Findings); out.Binding == nil {
 		out.Missing = append(out.Missing, missingOfAll(scenes)...)
 	}

@@ -77,7 +77,7 @@ func Of(s Scene) []Finding {
 	for i := range out {
 		complete(&out[i], s)
 	}
-	slices.SortStableFunc(out, func(a, b Finding) int { return rank(a.Code) - rank(b.Code) })
+	slices.SortStableFunc(out, compare)
 	return out
 }
 

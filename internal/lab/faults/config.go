@@ -84,7 +84,7 @@ type system struct {
 }
 
 func systemOf(f Fault) system {
-	s := system{core: 20, max: 20, queue: 64, connections: 20, capacity: 1000, takes: 10 * time.Millisecond, timeout: 2 * time.Second}
+	s := system{core: 20, max: 20, queue: 64, connections: 20, capacity: 1000, takes: 20 * time.Millisecond, timeout: 2 * time.Second}
 	switch f {
 	case Backlog:
 		s.core, s.max, s.queue = 4, 20, unboundedQueue
