@@ -58,7 +58,11 @@ func (c *call[T]) settle(early error) {
 }
 
 func (c *call[T]) do(ctx context.Context, p *Pool) (T, error) {
-	from := Of(ctx)
+	c.prepare(p, ctx)
+	var from *Pool
+	if c.parent != nil {
+		from = Of(ctx)
+	}
 	from.beginWait(p)
 	value, err, again := c.wait(ctx, p)
 	from.endWait(p)
@@ -72,7 +76,6 @@ func (c *call[T]) do(ctx context.Context, p *Pool) (T, error) {
 
 // wait submits the call and waits; again says that nobody else holds the call any more.
 func (c *call[T]) wait(ctx context.Context, p *Pool) (value T, err error, again bool) {
-	c.prepare(p, ctx)
 	if err := p.bring(ctx, &c.job); err != nil {
 		return value, err, true
 	}

@@ -36,8 +36,8 @@ func (p *Pool) unlockBoth(fx *effects) {
 func (p *Pool) publishBoth(fx *effects) {
 	p.wakeLocked(fx)
 	p.in.left, p.in.ceiling = p.left, p.ceilingBoth()
-	if !p.armed && p.wantsWakeLocked() {
-		p.armed, p.in.wake = true, true
+	if p.wantsWakeLocked() {
+		p.in.signal.arm()
 	}
 	p.markLocked()
 	if p.machine.Closed() {

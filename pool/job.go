@@ -30,7 +30,7 @@ type runner interface {
 type job struct {
 	pool   *Pool
 	runner runner
-	parent context.Context // the caller's
+	parent context.Context // the caller's; nil for context.Background
 
 	// guarded by pool.mu
 	state      jobState
@@ -71,11 +71,14 @@ func (l *jobs) remove(j *job) {
 	j.listed, j.prev, j.next = false, nil, nil
 }
 
-// newJob fits out a job whose caller's context is parent.
+// prepare fits out a job whose caller's context is parent.
 func (j *job) prepare(p *Pool, parent context.Context) {
-	j.pool, j.parent, j.state, j.deadline = p, parent, jobNew, 0
-	j.task = nil
-	if parent != context.Background() && parent.Done() != nil {
+	j.pool, j.parent, j.state, j.deadline, j.task = p, nil, jobNew, 0, nil
+	if parent == context.Background() {
+		return
+	}
+	j.parent = parent
+	if parent.Done() != nil {
 		j.task = &taskContext{Context: parent, pool: p}
 	}
 }
@@ -90,7 +93,7 @@ func (p *Pool) beginLocked(e *entry, now time.Duration) {
 	j.state = jobRunning
 	if budget := p.settings.RunBudget; budget > 0 {
 		if j.task == nil {
-			j.task = &taskContext{Context: j.parent, pool: p}
+			j.task = &taskContext{Context: j.callers(), pool: p}
 		}
 		j.deadline = now + budget
 		j.task.deadline = p.clock.Epoch().Add(j.deadline)
@@ -106,10 +109,18 @@ func (j *job) context() context.Context {
 	switch {
 	case j.task != nil:
 		return j.task
-	case j.parent == context.Background():
+	case j.parent == nil:
 		return j.pool.background
 	}
 	return &plainContext{j.parent, j.pool}
+}
+
+// callers is the caller's context.
+func (j *job) callers() context.Context {
+	if j.parent == nil {
+		return context.Background()
+	}
+	return j.parent
 }
 
 // run executes the job, unless its caller has left.

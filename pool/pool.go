@@ -48,7 +48,6 @@ type state struct {
 	dead      int       // entries in both queues that died in place
 	left      int       // tasks that were in flight and are no longer
 	limit     int       // as told to the inbox
-	armed     bool      // the inbox was told to wake a worker, or somebody is about to do so
 	idle      []*worker // parked, longest first
 	searching int       // workers woken or started for the queue that have not taken the lock since
 	blocked   waitList

@@ -103,11 +103,11 @@ func (q *fifo) rewind() {
 type inbox struct {
 	mu      sync.Mutex // guards what follows; taken by lockInbox
 	queue   fifo
-	fresh   int  // tasks in queue that the machine does not know of yet
-	entered int  // tasks that came to be in flight
-	left    int  // tasks that were and are no longer, when somebody last said
-	ceiling int  // as long as fewer are in flight, a task may come in without a question: see ceilingBoth
-	wake    bool // a worker must be woken for the next task
+	fresh   int // tasks in queue that the machine does not know of yet
+	entered int // tasks that came to be in flight
+	left    int // tasks that were and are no longer, when somebody last said
+	ceiling int // as long as fewer are in flight, a task may come in without a question: see ceilingBoth
+	signal  signal
 	peaks   peaks
 }
 

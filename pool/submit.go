@@ -20,6 +20,9 @@ func (p *Pool) Go(task func()) error {
 func (p *Pool) submit(ctx context.Context, e entry) error {
 	e.at = p.clock.Now()
 	in := &p.in
+	if in.signal.v.Load() == armed {
+		return p.submitSlow(ctx, &e) // which hands it to a worker
+	}
 	lockInbox(&in.mu)
 	if in.entered-in.left >= in.ceiling || e.at >= in.peaks.end {
 		in.mu.Unlock()
@@ -31,8 +34,7 @@ func (p *Pool) submit(ctx context.Context, e entry) error {
 		e.job.state = jobQueued
 	}
 	in.queue.push(e)
-	wake := in.wake
-	in.wake = false
+	wake := in.signal.cameIn()
 	in.mu.Unlock()
 	if wake {
 		p.wakeOne()
@@ -44,7 +46,6 @@ func (p *Pool) submit(ctx context.Context, e entry) error {
 func (p *Pool) wakeOne() {
 	var fx effects
 	p.mu.Lock()
-	p.armed = false
 	if p.searching == 0 {
 		p.wakeTopLocked(&fx)
 	}
@@ -56,7 +57,29 @@ func (p *Pool) submitSlow(ctx context.Context, e *entry) error {
 	p.lockBoth()
 	p.counts.submitted++
 	verdict, reason := p.machine.Submit()
+	if verdict == policy.PoolEnqueue && p.machine.Queued() == 1 && len(p.idle) > 0 && p.in.signal.hand() {
+		p.handUnlock(e)
+		return nil
+	}
 	return p.placeUnlock(ctx, e, verdict, reason)
+}
+
+// handUnlock gives a task that would be the only one in the queue to a parked worker, which then needs no lock to begin.
+func (p *Pool) handUnlock(e *entry) {
+	w := p.idle[len(p.idle)-1]
+	p.idle[len(p.idle)-1] = nil
+	p.idle = p.idle[:len(p.idle)-1]
+	p.machine.Next() // the task that was just queued
+	p.in.entered++
+	p.in.left, p.in.ceiling = p.left, p.ceilingBoth()
+	p.beginLocked(e, e.at)
+	w.task, w.handed = *e, true
+	if p.machine.Saturated() {
+		p.markLocked()
+	}
+	p.in.mu.Unlock()
+	p.mu.Unlock()
+	w.wake <- struct{}{}
 }
 
 // placeBoth follows a verdict that found room.

@@ -13,16 +13,17 @@ import (
 
 // worker is one of a pool's goroutines, and the task that it runs.
 type worker struct {
-	pool  *Pool
-	id    int
-	wake  chan struct{}   // of one place, so that waking never blocks
-	marks context.Context // carries the labels
-	idle  time.Duration   // since when it is parked; guarded by the pool's lock
-	sent  bool            // away: told to end while parked; guarded by the pool's lock
-	task  entry
-	began time.Duration
-	end   ending
-	live  bool // the task is running: a panic is its
+	pool   *Pool
+	id     int
+	wake   chan struct{}   // of one place, so that waking never blocks
+	marks  context.Context // carries the labels
+	idle   time.Duration   // since when it is parked; guarded by the pool's lock
+	sent   bool            // away: told to end while parked; guarded by the pool's lock
+	handed bool            // task was handed over while parked: its wait is not recorded yet
+	task   entry
+	began  time.Duration
+	end    ending
+	live   bool // the task is running: a panic is its
 }
 
 // ending is how a task ended.
@@ -132,6 +133,7 @@ func (w *worker) rescue(more *bool) {
 	p.mu.Lock()
 	over := p.endLocked(&w.task, w.end, p.clock.Now()-w.began)
 	p.finishLocked()
+	w.noteHandedLocked()
 	p.searching++
 	w.task = entry{}
 	p.unlock(&effects{})
@@ -151,8 +153,17 @@ func (w *worker) finish() bool {
 	p.mu.Lock()
 	over := p.endLocked(&w.task, w.end, now-w.began)
 	p.finishLocked()
+	w.noteHandedLocked()
 	w.began = now
 	return w.nextUnlock(over)
+}
+
+// noteHandedLocked records how long a task waited that was handed over, before w.task and w.began are used anew.
+func (w *worker) noteHandedLocked() {
+	if w.handed {
+		w.handed = false
+		w.pool.queueWait.Record(w.began - w.task.at)
+	}
 }
 
 // finishLocked counts a task out.
@@ -170,20 +181,49 @@ func (w *worker) nextUnlock(over ended) bool {
 			w.takeUnlock(&over)
 			return true
 		}
-		next = w.nextSlowUnlock(next, &over)
-		if next != policy.PoolIdle {
+		if next == policy.PoolIdle && p.in.signal.watched() && p.blocked.first == nil && !p.machine.Closed() {
+			w.parkLocked()
+			p.unlock(&effects{})
+			over.tell()
+		} else if next = w.nextSlowUnlock(next, &over); next != policy.PoolIdle {
 			return next == policy.PoolTake
 		}
 		over = ended{}
 		w.label()
 		<-w.wake
 		w.began = p.clock.Now()
+		if w.handed {
+			w.start()
+			return true
+		}
 		p.mu.Lock()
 		if w.sent {
 			p.mu.Unlock()
 			return false
 		}
 		p.searching--
+	}
+}
+
+// start begins with a task that was handed over.
+func (w *worker) start() {
+	p := w.pool
+	if p.in.signal.started() {
+		return
+	}
+	p.lockBoth() // a task came in: wake another worker for it
+	p.in.signal.v.Store(quiet)
+	p.unlockBoth(&effects{})
+}
+
+// parkLocked makes the worker one that can be woken.
+func (w *worker) parkLocked() {
+	p := w.pool
+	w.task = entry{}
+	w.idle = w.began
+	p.idle = append(p.idle, w)
+	if p.machine.Expires() {
+		p.armLocked(w.began, w.began+p.settings.KeepAlive)
 	}
 }
 
@@ -195,7 +235,7 @@ func (w *worker) takeUnlock(over *ended) {
 	p.queueWait.Record(w.began - w.task.at)
 	p.beginLocked(&w.task, w.began)
 	p.wakeLocked(&fx)
-	if !p.armed && p.wantsWakeLocked() {
+	if p.wantsWakeLocked() && p.in.signal.quiet() {
 		p.armInbox(&fx)
 	}
 	p.unlock(&fx)
@@ -207,7 +247,7 @@ func (p *Pool) armInbox(fx *effects) {
 	lockInbox(&p.in.mu)
 	p.syncBoth()
 	if p.machine.Queued() == 0 {
-		p.armed, p.in.wake = true, true
+		p.in.signal.arm()
 	}
 	p.in.mu.Unlock()
 	p.wakeLocked(fx)
@@ -236,12 +276,7 @@ func (w *worker) nextSlowUnlock(next policy.PoolNext, over *ended) policy.PoolNe
 		p.queueWait.Record(w.began - w.task.at)
 		p.beginLocked(&w.task, w.began)
 	case policy.PoolIdle:
-		w.task = entry{}
-		w.idle = w.began
-		p.idle = append(p.idle, w)
-		if p.machine.Expires() {
-			p.armLocked(w.began, w.began+p.settings.KeepAlive)
-		}
+		w.parkLocked()
 	case policy.PoolRetire:
 		w.task = entry{}
 		p.freeIDs = append(p.freeIDs, w.id)
@@ -255,7 +290,7 @@ func (w *worker) nextSlowUnlock(next policy.PoolNext, over *ended) policy.PoolNe
 // wakeLocked wakes a worker for the queue, unless one is on its way already. That one wakes the next if there is more than it can take, so
 // that a burst of tasks costs its submitter one wake-up and not one each.
 func (p *Pool) wakeLocked(fx *effects) {
-	if p.searching == 0 && p.machine.Queued() > 0 {
+	if p.searching == 0 && p.machine.Queued() > 0 && !p.in.signal.leaveWord() {
 		p.wakeTopLocked(fx)
 	}
 }
