@@ -107,12 +107,18 @@ func moments(p observe.Place) []observe.Moment {
 	return append(out, observe.Moment{At: at, Why: last.Why, Inside: true})
 }
 
+// album keeps dumps, and tells why there are none.
+type album interface {
+	dumped(record.Dump, error)
+	say(error)
+}
+
 // taker takes the dumps of one service.
 type taker struct {
 	dumper  observe.Dumper
 	service string
 	clock   observe.Clock
-	keep    *keeper
+	keep    album
 	window  time.Duration
 	cost    time.Duration // of the last dump; 0: none was taken yet
 }
