@@ -16,7 +16,7 @@ import (
 var sleeper []byte
 
 // ErrNoTomcat is wrapped where Tomcat's library is not installed.
-var ErrNoTomcat = errors.New("Tomcat's library is not installed")
+var ErrNoTomcat = errors.New("the library of Tomcat is not installed")
 
 // DefaultLibrary is where Debian keeps it.
 const DefaultLibrary = "/usr/share/java"
