@@ -89,11 +89,7 @@ func printSize(w io.Writer, r sizing.Result) {
 		fmt.Fprintf(w, "cores    %.2f needed\n", *r.CoresNeed)
 	}
 	if r.Objective != nil {
-		verdict := "infeasible at any size"
-		if r.Objective.Feasible && r.Objective.Workers != nil {
-			verdict = fmt.Sprintf("from %d workers up", *r.Objective.Workers)
-		}
-		fmt.Fprintf(w, "SLO      %s: %s\n", r.Objective.Text, verdict)
+		fmt.Fprintf(w, "SLO      %s: %s\n", r.Objective.Text, objectiveText(*r.Objective))
 	}
 	fmt.Fprintf(w, "\nSteps\n")
 	for _, s := range r.Steps {
@@ -104,5 +100,19 @@ func printSize(w io.Writer, r sizing.Result) {
 	}
 	for _, c := range r.Caveats {
 		fmt.Fprintf(w, "  %s: %s\n", c.Code, strings.TrimSpace(c.Text))
+	}
+}
+
+// objectiveText is what the sizing says of the objective.
+func objectiveText(o sizing.Objective) string {
+	switch {
+	case o.Workers == nil && !o.Feasible:
+		return "infeasible at any size"
+	case o.Workers == nil:
+		return "does not bound the size"
+	case !o.Feasible:
+		return fmt.Sprintf("needs %d workers, and does not hold with these", *o.Workers)
+	default:
+		return fmt.Sprintf("from %d workers up", *o.Workers)
 	}
 }

@@ -48,7 +48,7 @@ func flatten(text []byte, file string) (out []limits.Property, err error) {
 var atLine = regexp.MustCompile(`line (\d+): `)
 
 func syntaxFault(err error, file string) limits.Fault {
-	at := limits.At{Key: "document", File: file}
+	at := limits.At{Key: "document", File: file, Line: 1} // The parser leaves out the line where it is the first.
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	if m := atLine.FindStringSubmatch(message); m != nil {
 		at.Line, _ = strconv.Atoi(m[1]) // Digits by the expression; one too long is as good as none.
