@@ -31,9 +31,15 @@ func caveatsOf(cell record.Cell, r *CellResult) []Caveat {
 	if !r.Generator.Valid {
 		add(finding.GeneratorLimit, "the generator was at its limit: %s", strings.Join(r.Generator.Why, "; "))
 	}
-	if r.HostCPURatio != nil && *r.HostCPURatio >= saturatedCPU {
+	switch {
+	case r.HostCPURatio == nil:
+	case *r.HostCPURatio >= saturatedCPU:
 		add(finding.CPUSaturated, "the machine's CPUs were %.0f %% busy, generator included: the throughput curve is in its bottleneck region",
 			*r.HostCPURatio*100)
+	case *r.HostCPURatio >= contendedCPU && r.Generator.CPUWaitRatio != nil && *r.Generator.CPUWaitRatio > maxCPUWait:
+		// Work that comes in bursts queues for the CPUs although they idle in between.
+		add(finding.CPUSaturated, "the machine's CPUs were %.0f %% busy, generator included, and a thread that could run waited for one %.0f %% of the window: "+
+			"the throughput curve is in its bottleneck region", *r.HostCPURatio*100, *r.Generator.CPUWaitRatio*100)
 	}
 	out = append(out, auditCaveats(r.Checks)...)
 	return append(out, slotCaveats(cell, r.Services)...)

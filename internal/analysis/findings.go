@@ -16,6 +16,10 @@ import (
 // saturatedCPU is the share of the machine's CPUs above which a cell says so: the order-detail study's bound of its bottleneck region.
 const saturatedCPU = 0.9
 
+// contendedCPU is the share above which threads that wait for a CPU say the same: on a machine of few cores a closed loop keeps them
+// waiting for each other long before the kernel counts 90 %.
+const contendedCPU = 0.7
+
 // sceneOf is a cell as the diagnosis looks at it; nil where nothing was measured.
 func sceneOf(cell record.Cell, cores int, t *tally, r *CellResult) *diagnose.Scene {
 	if t.seconds == 0 {

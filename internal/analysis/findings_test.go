@@ -379,3 +379,17 @@ func TestAGeneratorThatOnlyWaitedForACPUIsInvalidButDoesNotBind(t *testing.T) {
 		t.Errorf("a busy loop does not bind: generator %+v, findings %v", r.Generator, r.Findings)
 	}
 }
+
+func TestCPUsThatThreadsQueueForAreSaturatedBelowNinetyPercent(t *testing.T) {
+	waiting := func(busy float64, wait float64) bool {
+		c := steadyCell(closed(10), class(record.Success, 500, 20*ms))
+		c.Series = hostBusy(busy)
+		for i := range c.Intervals {
+			c.Intervals[i].Generator.RunQueueWait = time.Duration(wait * float64(c.Intervals[i].End-c.Intervals[i].Start))
+		}
+		return hasCaveat(analysis.Of(run(c)).Cells[0].Caveats, finding.CPUSaturated)
+	}
+	if !waiting(0.8, 0.3) || waiting(0.8, 0.05) || waiting(0.5, 0.3) {
+		t.Errorf("80 %% busy with waits of 30 %%: %v, of 5 %%: %v; 50 %% busy: %v; want true, false, false", waiting(0.8, 0.3), waiting(0.8, 0.05), waiting(0.5, 0.3))
+	}
+}
