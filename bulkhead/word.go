@@ -43,7 +43,7 @@ func (b *Bulkhead) take(weight int) (word uint64, ok bool) {
 			b.noteUse(inUse(word) + weight)
 			return word, true
 		}
-		stepAside(word)
+		stepAside()
 	}
 }
 
@@ -51,11 +51,13 @@ func (b *Bulkhead) take(weight int) (word uint64, ok bool) {
 // Measured with two processors that do nothing but acquire and release: 50 ns each, against 78 without.
 //
 //go:noinline
-func stepAside(n uint64) uint64 {
-	for range 600 {
-		n = n*2862933555777941757 + 3037000493 // Knuth's generator: what it computes is of no account
+func stepAside() {
+	var never atomic.Bool // read, so that the loop is not optimised away
+	for range 2000 {
+		if never.Load() {
+			return
+		}
 	}
-	return n
 }
 
 // takeRound is take for the grant at which the count comes round, once in 2^23: the carry is made under the lock, where it is read.

@@ -47,7 +47,6 @@ type state struct {
 	queue     fifo      // what workers took over from the inbox: the older tasks
 	dead      int       // entries in both queues that died in place
 	left      int       // tasks that were in flight and are no longer
-	limit     int       // as told to the inbox
 	idle      []*worker // parked, longest first
 	searching int       // workers woken or started for the queue that have not taken the lock since
 	blocked   waitList

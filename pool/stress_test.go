@@ -53,12 +53,10 @@ func TestStress(t *testing.T) {
 
 // stress is one pool under fire, and what its tasks and callers counted themselves.
 type stress struct {
-	pool                                   *pool.Pool
-	limit                                  atomic.Int64 // the largest max of the last changes
-	running                                atomic.Int64
-	began, ended                           atomic.Int64
-	rejected, cancelled, discarded, failed atomic.Int64
-	submits                                atomic.Int64
+	pool                *pool.Pool
+	submits             atomic.Int64
+	began, ended        atomic.Int64
+	rejected, discarded atomic.Int64
 }
 
 const stressMax = 24

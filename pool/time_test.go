@@ -144,4 +144,3 @@ func TestAWorkerOfACallerWhoLeftStaysTakenUntilItsTaskEnds(t *testing.T) {
 		balanced(t, p)
 	})
 }
-

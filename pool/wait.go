@@ -127,34 +127,34 @@ func (p *Pool) Waits() []Wait {
 	return all
 }
 
-// beginWait notes that a task of from, which may be nil, is about to wait for one of to. endWait must follow.
-func (from *Pool) beginWait(to *Pool) {
-	if from == nil {
+// beginWait notes that a task of p, which may be nil, is about to wait for one of to. endWait must follow.
+func (p *Pool) beginWait(to *Pool) {
+	if p == nil {
 		return
 	}
-	from.waits.mu.Lock()
-	w := from.waits.on[to]
+	p.waits.mu.Lock()
+	w := p.waits.on[to]
 	first := w == nil
 	if first {
 		w = &Wait{On: to}
-		if from.waits.on == nil {
-			from.waits.on = map[*Pool]*Wait{}
+		if p.waits.on == nil {
+			p.waits.on = map[*Pool]*Wait{}
 		}
-		from.waits.on[to] = w
+		p.waits.on[to] = w
 	}
 	w.Now++
 	w.Total++
-	from.waits.mu.Unlock()
-	if first && from.hooks.OnWait != nil {
-		from.hooks.OnWait(from, to)
+	p.waits.mu.Unlock()
+	if first && p.hooks.OnWait != nil {
+		p.hooks.OnWait(p, to)
 	}
 }
 
-func (from *Pool) endWait(to *Pool) {
-	if from == nil {
+func (p *Pool) endWait(to *Pool) {
+	if p == nil {
 		return
 	}
-	from.waits.mu.Lock()
-	from.waits.on[to].Now--
-	from.waits.mu.Unlock()
+	p.waits.mu.Lock()
+	defer p.waits.mu.Unlock()
+	p.waits.on[to].Now--
 }
