@@ -56,6 +56,7 @@ type loop struct {
 	think                   func() int64
 	rng                     *rand.Rand
 	buf                     []byte
+	dials                   int   // connections opened in this turn
 	nextDial                int64 // when the next connection may be opened
 	opened                  int
 	inFlight                int // requests whose users wait
@@ -155,6 +156,7 @@ func (l *loop) settle(r *recorder) {
 
 // turn does what the clock asks for.
 func (l *loop) turn() {
+	l.dials = 0
 	for c := l.wheel.due(l.now); c != nil; c = l.wheel.due(l.now) {
 		l.expire(c)
 	}
@@ -202,7 +204,11 @@ func (l *loop) wakeAt() int64 {
 	if l.arrivals != nil && !l.ending {
 		at = min(at, l.arrivals.next)
 	}
-	if l.backlog.count > 0 && l.nextDial > l.now {
+	switch {
+	case l.backlog.count == 0:
+	case l.dials == dialsPerTurn:
+		return l.now
+	case l.nextDial > l.now:
 		at = min(at, l.nextDial)
 	}
 	if l.ending {

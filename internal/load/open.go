@@ -174,11 +174,19 @@ func (l *loop) spare() *conn {
 	if l.mostConns > 0 && l.opened >= l.mostConns || l.nextDial > l.now {
 		return nil
 	}
+	if l.dials == dialsPerTurn {
+		return nil
+	}
+	l.dials++
 	if l.dialEvery > 0 {
 		l.nextDial = l.now + l.dialEvery
 	}
 	return l.newConn()
 }
+
+// dialsPerTurn bounds the connections opened before answers are read again. An answer gives a connection back, which costs a tenth of a
+// new one; a loop that has fallen behind and opens one for each request that waits falls behind for good.
+const dialsPerTurn = 16
 
 // rest puts a connection among the idle ones.
 func (l *loop) rest(c *conn) {
