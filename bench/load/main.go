@@ -3,6 +3,7 @@
 // left out and named.
 //
 //	go run ./load -seconds 8 -rounds 5 -connections 50,200,1000
+//	go run ./load -soak 10m -target echo
 package main
 
 import (
@@ -22,8 +23,9 @@ type options struct {
 	connections []int
 	tools       []string
 	target      string // nginx, sleep or echo
-	generator   int    // core
-	server      int    // core
+	soak        time.Duration
+	generator   int // core
+	server      int // core
 }
 
 func main() {
@@ -58,6 +60,9 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer server.stop()
+	if o.soak > 0 {
+		return soak(ctx, o, loadline, server.url, o.soak, os.Stdout)
+	}
 	results := map[key][]sample{}
 	for round := range o.rounds {
 		for _, conns := range o.connections {
@@ -80,6 +85,7 @@ func parse(args []string) (options, error) {
 	var o options
 	f.IntVar(&o.seconds, "seconds", 8, "length of one measurement")
 	f.IntVar(&o.rounds, "rounds", 5, "measurements of each tool; medians are shown")
+	f.DurationVar(&o.soak, "soak", 0, "run loadline alone for so long instead, and fail when its memory grows")
 	f.StringVar(&o.target, "target", "nginx", "nginx, sleep (20 ms) or echo")
 	f.IntVar(&o.generator, "generator-core", 0, "core of the generator")
 	f.IntVar(&o.server, "server-core", 1, "core of the server")
