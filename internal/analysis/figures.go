@@ -41,6 +41,7 @@ type generatorTally struct {
 // tallyOf folds a cell's intervals.
 func tallyOf(cell record.Cell) tally {
 	t := tally{codes: map[string]int64{}, answered: hist.New(), success: hist.New()}
+	var sorted sortedLatencies
 	for _, iv := range cell.Intervals {
 		length := (iv.End - iv.Start).Seconds()
 		switch iv.Phase {
@@ -51,9 +52,60 @@ func tallyOf(cell record.Cell) tally {
 		case record.Window:
 			t.addWindow(iv, length)
 		}
-		t.addInside(iv)
+		t.addInside(iv, &sorted)
 	}
+	sorted.into(&t)
 	return t
+}
+
+// sortedLatencies are a cell's latencies in parts that each latency belongs to one of, so that it is merged once: what is asked for are
+// sums of parts.
+type sortedLatencies struct {
+	window  [record.NumOutcomes]*hist.Histogram // planned and ended in the window
+	later   [record.NumOutcomes]*hist.Histogram // planned in the window and ended after it
+	earlier *hist.Histogram                     // successes that ended in the window and were planned before it
+	gateway *hist.Histogram                     // timeouts planned in the window that were answered: those of a 504
+}
+
+func merged(into **hist.Histogram, from *hist.Histogram) {
+	if from.Count() == 0 {
+		return
+	}
+	if *into == nil {
+		*into = hist.New()
+	}
+	(*into).Merge(from)
+}
+
+func (s *sortedLatencies) add(phase record.Phase, c record.Class) {
+	switch {
+	case !c.Inside:
+		if c.Outcome == record.Success && phase == record.Window {
+			merged(&s.earlier, c.Latency)
+		}
+		return
+	case phase == record.Window:
+		merged(&s.window[c.Outcome], c.Latency)
+	default:
+		merged(&s.later[c.Outcome], c.Latency)
+	}
+	if c.Answered && !c.Outcome.Answered() {
+		merged(&s.gateway, c.Latency)
+	}
+}
+
+// into adds the parts up.
+func (s *sortedLatencies) into(t *tally) {
+	t.success.Merge(s.earlier)
+	t.success.Merge(s.window[record.Success])
+	t.answered.Merge(s.gateway)
+	for o := range s.window {
+		merged(&t.insideBy[o], s.window[o])
+		merged(&t.insideBy[o], s.later[o])
+		if record.Outcome(o).Answered() {
+			t.answered.Merge(t.insideBy[o])
+		}
+	}
 }
 
 func (t *tally) addWindow(iv record.Interval, length float64) {
@@ -76,29 +128,18 @@ func (t *tally) addWindow(iv record.Interval, length float64) {
 			t.heldN += c.Count
 		}
 		if c.Outcome == record.Success {
-			t.success.Merge(c.Latency)
 			t.perInterval = append(t.perInterval, c.Latency)
 		}
 	}
 	t.generator.add(iv)
 }
 
-func (t *tally) addInside(iv record.Interval) {
+func (t *tally) addInside(iv record.Interval, sorted *sortedLatencies) {
 	for _, c := range iv.Classes {
-		if !c.Inside {
-			continue
+		if c.Inside {
+			t.inside[c.Outcome] += c.Count
 		}
-		t.inside[c.Outcome] += c.Count
-		if c.Latency == nil {
-			continue
-		}
-		if t.insideBy[c.Outcome] == nil {
-			t.insideBy[c.Outcome] = hist.New()
-		}
-		t.insideBy[c.Outcome].Merge(c.Latency)
-		if c.Answered || c.Outcome.Answered() {
-			t.answered.Merge(c.Latency)
-		}
+		sorted.add(iv.Phase, c)
 	}
 }
 

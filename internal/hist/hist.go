@@ -135,8 +135,9 @@ func (o *octave) merge(from *octave) {
 			copied := *b
 			o[i] = &copied
 		default:
+			into := o[i]
 			for j, n := range b {
-				o[i][j] += n
+				into[j] += n
 			}
 		}
 	}
@@ -219,14 +220,44 @@ func (h *Histogram) AtRank(k int64) time.Duration {
 
 // CountAtOrBelow is how many values are at or below d; the values of the cell in which d lies count as below.
 func (h *Histogram) CountAtOrBelow(d time.Duration) int64 {
+	switch {
+	case h.Count() == 0 || d < 0:
+		return 0
+	case d >= h.max:
+		return h.count
+	}
+	last := cellOf(int64(d))
 	var seen int64
-	for b := range h.All() {
-		if b.From > d {
-			break
+	for _, o := range h.octaves[:last/halfCells] {
+		if o != nil {
+			seen += o.sum(blocks)
 		}
-		seen += b.Count
+	}
+	o := h.octaves[last/halfCells]
+	if o == nil {
+		return seen
+	}
+	full := last % halfCells / blockCells
+	seen += o.sum(full)
+	if b := o[full]; b != nil {
+		for _, n := range b[:last%blockCells+1] {
+			seen += n
+		}
 	}
 	return seen
+}
+
+// sum counts the values of the first blocks.
+func (o *octave) sum(first int) (n int64) {
+	for _, b := range o[:first] {
+		if b == nil {
+			continue
+		}
+		for _, c := range b {
+			n += c
+		}
+	}
+	return n
 }
 
 // Bucket is one non-empty cell of a histogram: Count values from From to To, both included.
