@@ -75,7 +75,7 @@ func TestFaultsNameFileAndLine(t *testing.T) {
 		"- 1\n":                                "s.yaml",
 		"---\nreplicas: 2\n---\nreplicas: 3\n": "s.yaml: text after the document's end",
 		"pools:\n  biz: {core: 1}\n  7: {core: 1}\n": "s.yaml:2: pools: found the key 7, which is no text: put it in quotes",
-		"\x00": "s.yaml: ",
+		"\x00": "s.yaml:",
 	} {
 		if _, err := file.Parse("s.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %s", text, err, want)
