@@ -31,7 +31,7 @@ themselves; by hand they serve to try a load or a tool against.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	for _, service := range []*cobra.Command{priceVerb(env), orderVerb(env), echoVerb(env), sleepVerb(env), providerVerb(env), fanoutVerb(env), faultsVerb(env)} {
+	for _, service := range []*cobra.Command{priceVerb(env), orderVerb(env), echoVerb(env), sleepVerb(env), providerVerb(env), fanoutVerb(env), faultsVerb(env), jvmVerb(env), tomcatVerb(env)} {
 		cmd.AddCommand(service)
 	}
 	return cmd

@@ -9,9 +9,6 @@ import (
 	"github.com/loadline-dev/loadline/internal/record"
 )
 
-// statuses is the number of status codes counted apart: 000 to 999.
-const statuses = 1000
-
 // tally is one class under way.
 type tally struct {
 	count    int64
