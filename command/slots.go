@@ -38,6 +38,7 @@ type slot struct {
 	fresh   []callContext // contexts not yet handed out; the holder's
 	onPool  []workerContext
 	marked  Outcome // as what a call was counted that is over time or left; the watch's lock guards it
+	handing bool    // the breaker is just being told of that; the watch's lock guards it
 	_       [128 - 6*8 - 2*24 - 8]byte
 }
 

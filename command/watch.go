@@ -18,6 +18,7 @@ type watch struct {
 	next atomic.Int64
 
 	mu      sync.Mutex // guards all below, the marking of calls as over time, and what slots are asked for
+	handed  sync.Cond // of mu: a slot's handing has ended
 	running bool
 	closed  bool
 	poke    chan struct{}
@@ -29,7 +30,7 @@ type watch struct {
 const leastRest = time.Millisecond
 
 func (w *watch) init(owner *Control) {
-	w.owner = owner
+	w.owner, w.handed.L = owner, &w.mu
 	w.next.Store(math.MaxInt64)
 	w.poke, w.stop = make(chan struct{}, 1), make(chan struct{})
 }
@@ -124,7 +125,7 @@ func (w *watch) expire(s *slot, word uint64, now time.Duration) {
 	if !marked {
 		return
 	}
-	permit.DoneAt(c.breakerTime(now), verdicts[outcome])
+	w.hand(s, permit, c.breakerTime(now), outcome)
 	if p != nil {
 		p.abandon(s, why)
 	}
@@ -140,7 +141,7 @@ func (w *watch) leave(s *slot, serial uint64, outcome Outcome) bool {
 	}
 	w.mu.Unlock()
 	if marked {
-		permit.DoneAt(w.owner.breakerTime(w.owner.clock.Now()), verdicts[outcome])
+		w.hand(s, permit, w.owner.breakerTime(w.owner.clock.Now()), outcome)
 	}
 	return marked
 }
@@ -151,7 +152,7 @@ func (w *watch) markLocked(s *slot, word uint64, outcome Outcome) (breaker.Permi
 		return breaker.Permit{}, false
 	}
 	c := w.owner
-	s.marked = outcome
+	s.marked, s.handing = outcome, true
 	c.meters.outcomes[outcome].Add(1)
 	if outcome == Rejected {
 		c.meters.refusals[byPool].Add(1)
@@ -162,6 +163,18 @@ func (w *watch) markLocked(s *slot, word uint64, outcome Outcome) (breaker.Permi
 	// What took longer than the timeout is slow by any sensible setting; when exactly it began does not matter.
 	start := c.breakerTime(c.clock.Now()) - c.gear.Load().settings.Timeout
 	return c.breaker.PermitOf(breaker.Ticket(s.ticket.Load()), start), true
+}
+
+// hand tells the breaker of a call that was just marked. The call cannot return before, so that its caller's next one finds a breaker that
+// knows of it.
+func (w *watch) hand(s *slot, permit breaker.Permit, now time.Duration, outcome Outcome) {
+	defer func() {
+		w.mu.Lock()
+		s.handing = false
+		w.handed.Broadcast()
+		w.mu.Unlock()
+	}()
+	permit.DoneAt(now, verdicts[outcome])
 }
 
 // reason is why the caller of a marked call need not wait any longer.
@@ -181,6 +194,9 @@ func (w *watch) reason(s *slot) error {
 // returned gives back the slot of a call that was marked, and tells as what it was counted; late says that it came back with success.
 func (w *watch) returned(s *slot, late bool) Outcome {
 	w.mu.Lock()
+	for s.handing {
+		w.handed.Wait()
+	}
 	outcome := s.marked
 	if late && outcome == Timeout {
 		w.owner.meters.late.Add(1)
