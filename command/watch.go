@@ -18,7 +18,7 @@ type watch struct {
 	next atomic.Int64
 
 	mu      sync.Mutex // guards all below, the marking of calls as over time, and what slots are asked for
-	handed  sync.Cond // of mu: a slot's handing has ended
+	handed  sync.Cond  // of mu: a slot's handing has ended
 	running bool
 	closed  bool
 	poke    chan struct{}
