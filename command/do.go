@@ -193,14 +193,16 @@ func (k *call) end(ctx context.Context, err error) (Outcome, error) {
 	if s.release(k.word) {
 		k.breaker.DoneAt(c.breakerTime(now), verdicts[outcome])
 		c.meters.ended(outcome, err)
+		// Before the slot is given back: Close waits for the slots, and what it leaves behind is complete.
+		c.meters.executed(outcome, k.start-k.began, now-k.start)
 		s.settle(k.word)
 	} else {
 		k.marked = true
 		overran(k.inner)
 		outcome = c.watch.returned(s, err == nil)
 		err = c.markedError(ctx, outcome)
+		c.meters.executed(outcome, k.start-k.began, now-k.start)
 	}
-	c.meters.executed(outcome, k.start-k.began, now-k.start)
 	if outcome == Timeout {
 		return outcome, c.errTimeout
 	}
