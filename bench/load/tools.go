@@ -114,6 +114,9 @@ func measure(ctx context.Context, t tool, o options, url string, conns int) (sam
 	}
 	n, err := t.requests(out.Bytes())
 	if err != nil {
+		n, err = t.requests(errs.Bytes()) // fortio says it there.
+	}
+	if err != nil {
 		return sample{}, fmt.Errorf("%w\n%s", err, errs.Bytes())
 	}
 	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
