@@ -48,6 +48,9 @@ stress: ## 10^8 submits, 10^7 of them under the race detector
 	LOADLINE_STRESS_SUBMITS=100000000 $(GO) test -run=TestStress -timeout 60m ./pool
 	LOADLINE_STRESS_SUBMITS=10000000 $(GO) test -race -run=TestStress -timeout 60m ./pool
 
+soak: ## the load engine at full rate for ten minutes: its memory must stay flat
+	cd bench && $(GO) run ./load -soak 10m -target echo
+
 vuln: ## known vulnerabilities in what is imported
 	$(GO) build -modfile=tools/go.mod -o bin/govulncheck golang.org/x/vuln/cmd/govulncheck
 	bin/govulncheck ./...
