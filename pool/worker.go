@@ -14,15 +14,14 @@ import (
 // worker is one of a pool's goroutines, and the task that it runs.
 type worker struct {
 	pool   *Pool
-	id     int
 	wake   chan struct{}   // of one place, so that waking never blocks
-	marks  context.Context // carries the labels
-	idle   time.Duration   // since when it is parked; guarded by the pool's lock
-	sent   bool            // away: told to end while parked; guarded by the pool's lock
-	handed bool            // task was handed over while parked: its wait is not recorded yet
+	marks  context.Context // carries the label
 	task   entry
 	began  time.Duration
-	end    ending
+	idle   time.Duration // since when it is parked; guarded by the pool's lock
+	id     int32
+	sent   bool // away: told to end while parked; guarded by the pool's lock
+	handed bool // task was handed over while parked: its wait is not recorded yet
 	live   bool // the task is running: a panic is its
 }
 
@@ -44,7 +43,7 @@ const (
 
 // spawnLocked makes a worker and returns what starts it. A worker without a task is one that searches.
 func (p *Pool) spawnLocked(e entry) func() {
-	w := &worker{pool: p, id: p.nextIDLocked(), wake: make(chan struct{}, 1), task: e}
+	w := &worker{pool: p, id: int32(p.nextIDLocked()), wake: make(chan struct{}, 1), task: e}
 	p.alive++
 	p.peaks.workers = max(p.peaks.workers, p.machine.Workers())
 	return func() { go w.run(e.job != nil || e.fn != nil) }
@@ -60,14 +59,14 @@ func (p *Pool) nextIDLocked() int {
 	return p.lastID
 }
 
-func (w *worker) name() string { return w.pool.name + "-worker-" + strconv.Itoa(w.id) }
+func (w *worker) name() string { return w.pool.name + "-worker-" + strconv.Itoa(int(w.id)) }
 
 // run is the worker's life.
 func (w *worker) run(hasTask bool) {
 	if w.pool.osThreads {
 		runtime.LockOSThread() // never unlocked, so that the thread ends with the worker
 	}
-	w.marks = pprof.WithLabels(context.Background(), pprof.Labels("pool", w.pool.name, "worker", w.name()))
+	w.marks = pprof.WithLabels(context.Background(), pprof.Labels("worker", w.name()))
 	w.label()
 	more := w.first(hasTask)
 	for more {
@@ -76,7 +75,7 @@ func (w *worker) run(hasTask bool) {
 	w.pool.leave()
 }
 
-// label names the worker in profiles and goroutine dumps. Tasks that use pprof.Do leave their own labels behind, so it is repeated whenever
+// label names the worker in profiles and in goroutine dumps that show labels. It is one label, since each costs every idle worker memory. Tasks that use pprof.Do leave their own labels behind, so it is repeated whenever
 // the worker parks.
 func (w *worker) label() { pprof.SetGoroutineLabels(w.marks) }
 
@@ -98,22 +97,21 @@ func (w *worker) first(hasTask bool) bool {
 func (w *worker) work() (more bool) {
 	defer w.rescue(&more)
 	for {
-		w.perform()
-		if !w.finish() {
+		if !w.finish(w.perform()) {
 			return false
 		}
 	}
 }
 
-func (w *worker) perform() {
-	w.end = ending{}
+func (w *worker) perform() (end ending) {
 	w.live = true
 	if w.task.job == nil {
 		w.task.fn()
 	} else {
-		w.end = w.task.job.run()
+		end = w.task.job.run()
 	}
 	w.live = false
+	return end
 }
 
 // rescue keeps the worker at work after a panic, and replaces its goroutine after runtime.Goexit.
@@ -124,14 +122,12 @@ func (w *worker) rescue(more *bool) {
 	w.live = false
 	value := recover()
 	if value != nil {
-		w.end = w.pool.panicEnding(value, w.name())
-		*more = w.finish()
+		*more = w.finish(w.pool.panicEnding(value, w.name()))
 		return
 	}
-	w.end = ending{exited, ErrGoexit}
 	p := w.pool
 	p.mu.Lock()
-	over := p.endLocked(&w.task, w.end, p.clock.Now()-w.began)
+	over := p.endLocked(&w.task, ending{exited, ErrGoexit}, p.clock.Now()-w.began)
 	p.finishLocked()
 	w.noteHandedLocked()
 	p.searching++
@@ -147,11 +143,11 @@ func (p *Pool) panicEnding(value any, worker string) ending {
 }
 
 // finish ends the task and finds the next, parking as long as there is none. False means that the worker is to end.
-func (w *worker) finish() bool {
+func (w *worker) finish(end ending) bool {
 	p := w.pool
 	now := p.clock.Now()
 	p.mu.Lock()
-	over := p.endLocked(&w.task, w.end, now-w.began)
+	over := p.endLocked(&w.task, end, now-w.began)
 	p.finishLocked()
 	w.noteHandedLocked()
 	w.began = now
@@ -279,7 +275,7 @@ func (w *worker) nextSlowUnlock(next policy.PoolNext, over *ended) policy.PoolNe
 		w.parkLocked()
 	case policy.PoolRetire:
 		w.task = entry{}
-		p.freeIDs = append(p.freeIDs, w.id)
+		p.freeIDs = append(p.freeIDs, int(w.id))
 	}
 	p.admitBoth(w.began, &fx)
 	p.unlockBoth(&fx)
@@ -314,6 +310,6 @@ func (p *Pool) dismissLocked() func() {
 	p.idle[len(p.idle)-1] = nil
 	p.idle = p.idle[:len(p.idle)-1]
 	w.sent = true
-	p.freeIDs = append(p.freeIDs, w.id)
+	p.freeIDs = append(p.freeIDs, int(w.id))
 	return func() { w.wake <- struct{}{} }
 }
