@@ -31,6 +31,7 @@ lint:
 
 unit:
 	$(GO) test -race -shuffle=on -timeout 20m $$($(GO) list ./... | grep -v /cmd/loadline)
+	LOADLINE_STRESS_SUBMITS=1000000 $(GO) test -count=1 -run=TestStress ./pool
 
 voyage: ## the whole program on real processes, with the machine to itself: the studies' physics, faults, interrupts and kills
 	$(GO) test -count=1 -timeout 30m ./cmd/loadline
