@@ -126,7 +126,7 @@ func (f *finder) one(ctx context.Context, setting record.Setting, seed float64, 
 		return nil, err
 	}
 	t := &trials{finder: f, expanded: expanded, terms: terms}
-	err = f.drive(ctx, s, t, deadline)
+	err = f.drive(ctx, s, t, budget, deadline)
 	_, endErr := t.end()
 	if err = errors.Join(err, endErr); err != nil {
 		s.Stop(reason(ctx, err))
@@ -145,7 +145,7 @@ func (f *finder) searchConfig(terms terms, seed float64, budget time.Duration, a
 }
 
 // drive asks the search for trials and runs them until it ends or the time is over.
-func (f *finder) drive(ctx context.Context, s *search.Search, t *trials, deadline time.Time) error {
+func (f *finder) drive(ctx context.Context, s *search.Search, t *trials, budget time.Duration, deadline time.Time) error {
 	var last search.Trial
 	for {
 		trial, ok := s.Next()
@@ -153,7 +153,7 @@ func (f *finder) drive(ctx context.Context, s *search.Search, t *trials, deadlin
 		case !ok:
 			return nil
 		case f.Budget > 0 && time.Now().After(deadline):
-			s.Stop(fmt.Sprintf("the budget of %v of wall time is used up", f.Budget))
+			s.Stop(fmt.Sprintf("the setting's %v of wall time are used up", budget.Round(time.Second)))
 			return nil
 		case t.running != nil && !t.carries(trial):
 			// What the end of the load shows may change the mind of the search, so it is asked again.

@@ -191,6 +191,41 @@ func TestABudgetEndsTheSearchWithWhatIsKnown(t *testing.T) {
 	}
 }
 
+// Slow requests come in bursts of a second whatever the load, so that near the line no proof comes in time: a load well below is proved instead.
+func TestSomethingIsProvedBeforeTheBudgetEnds(t *testing.T) {
+	for seed := range uint64(20) {
+		s, err := New(Config{Max: 400, MaxSeconds: 24, Constraints: []Constraint{{"p99", 0.01}, {"success", 0.001}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rng := rand.New(rand.NewPCG(seed, 77))
+		for {
+			trial, ok := s.Next()
+			if !ok {
+				break
+			}
+			const perSec = 4000.0
+			n := max(50, min(trial.Requests, int64(trial.MaxSeconds*perSec)))
+			o := Observation{Counts: []Count{{N: n}, {N: n}}, Seconds: float64(n) / perSec}
+			for left := n; left > 0; left -= 400 {
+				b := stat.Batch{N: min(400, left)}
+				if rng.Float64() < 0.25 { // All that is bad comes in a quarter of the stretches.
+					b.Bad = int64(float64(b.N) * min(1, 0.04*trial.Load/40))
+				}
+				o.Counts[0].Bad += b.Bad
+				o.Batches = append(o.Batches, b)
+			}
+			if err := s.Report(trial, o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// The share of slow requests is 0.01 at 40 users.
+		if r := s.Result(); r.Low == nil || r.Value == nil || *r.Low > 46 {
+			t.Errorf("seed %d: %s, low %v, estimate %v after %.0f s", seed, r.Status, r.Low, r.Estimate, r.Seconds)
+		}
+	}
+}
+
 // One user of a 20 ms service gives 50 requests a second: a search must not wait there for proofs that only the line needs.
 func TestASlowServiceIsSearchedWithinItsBudgetOfSeconds(t *testing.T) {
 	const budget = 150

@@ -95,8 +95,12 @@ func (s *Search) pooledEffect() float64 {
 	if effective == 0 {
 		return 1
 	}
-	return max(1, n/effective)
+	// The effect is rounded, so that a verdict does not change its mind with every batch of another load.
+	return max(1, math.Pow(effectStep, math.Round(math.Log(n/effective)/math.Log(effectStep))))
 }
+
+// effectStep is the ratio of neighbouring design effects.
+const effectStep = 1.25
 
 // effectOf is by how much correlation shrinks the evidence on one constraint at a load. Correlation is estimated from the first constraint's
 // clumps. Another constraint that no request has broken shows no clumps: a p99 that comes in bursts says nothing on failures of which there are

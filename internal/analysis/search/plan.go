@@ -11,10 +11,13 @@ func (s *Search) plan() (Trial, bool) {
 	if s.sweep.begun {
 		return s.sweep.plan(s)
 	}
-	if c := s.cells[s.last.Load]; c != nil && s.standing(c) == open {
+	if c := s.cells[s.last.Load]; c != nil && s.standing(c) == open && s.secure(nil) == nil {
 		return s.more(c, zoneOf(s.last.Purpose), s.last.Purpose), true
 	}
 	lo, hi := s.bracket()
+	if c := s.secure(hi); c != nil {
+		return s.more(c, fine, Secure), true
+	}
 	switch {
 	case lo == nil && hi == nil:
 		return s.fresh(s.cfg.Start, Bracket), true
@@ -25,6 +28,34 @@ func (s *Search) plan() (Trial, bool) {
 	default:
 		return s.close(lo, hi)
 	}
+}
+
+// secure is a load to prove while there is time, where most of the budget of seconds is gone and nothing is proved yet: the largest that is
+// well within every limit, which takes the fewest requests. Nil: no need, or no such load.
+func (s *Search) secure(hi *cell) *cell {
+	if s.cfg.MaxSeconds == 0 || s.seconds < secureFrom*s.cfg.MaxSeconds {
+		return nil
+	}
+	var found *cell
+	for _, c := range s.sorted() {
+		if s.confidence(c) >= s.cfg.Confidence && c.brokenTerm() == "" {
+			return nil
+		}
+		if (hi == nil || c.load < hi.load) && !s.standing(c).bad() && s.wellWithin(c) {
+			found = c
+		}
+	}
+	return found
+}
+
+// wellWithin tells whether less than half of what each constraint allows was bad.
+func (s *Search) wellWithin(c *cell) bool {
+	for i, k := range s.cfg.Constraints {
+		if float64(c.counts[i].Bad) > k.Limit*float64(c.counts[i].N)/2 {
+			return false
+		}
+	}
+	return true
 }
 
 // bracket is the smallest load that breaks and the largest below it that holds.
@@ -219,7 +250,7 @@ func zoneOf(p Purpose) float64 {
 	switch p {
 	case Bracket:
 		return rough
-	case Refine, Confirm:
+	case Refine, Confirm, Secure:
 		return fine
 	default:
 		return coarse

@@ -12,6 +12,8 @@
 //     of its neighbours. A load that holds but cannot be proved gives way to the next smaller one.
 //  5. One sweep down from overload, to show a service that does not recover at the load that it carried on the way up.
 //
+// Where most of a budget is gone and nothing is proved, a load well below the line is proved first: less than was sought, and more than nothing.
+//
 // Requests of a real run are correlated. The design effect is estimated from the batches of all trials and every count is divided by it.
 //
 // Sources: A. Wald, Sequential Analysis (1947); P. Shivam et al., "Cutting Corners: Workbench Automation for Server Benchmarking", USENIX ATC
@@ -81,6 +83,7 @@ const (
 	sweepFactor  = 0.8
 	patientParts = 75 // of the budget of seconds: how long one load may take before the estimate decides for the time being
 	defaultTrial = 400
+	secureFrom   = 0.7 // part of the budget of seconds after which something is to be proved first
 )
 
 // Validate joins all faults and changes nothing.
@@ -159,6 +162,7 @@ const (
 	Refine    Purpose = "refine"    // an end of a tight bracket, tested finely
 	Retest    Purpose = "retest"    // the same load again, afresh
 	Confirm   Purpose = "confirm"   // the line itself, until it is proved
+	Secure    Purpose = "secure"    // a smaller load, so that something is proved before the budget ends
 	Overload  Purpose = "overload"  // above the line, before the sweep down
 	SweepDown Purpose = "sweepdown" // the line again, coming from above
 )
