@@ -10,8 +10,8 @@ import (
 // dump tells one, or the function that started it.
 func PoolOf(t *threaddump.Thread) string {
 	switch {
-	case t.Labels["pool"] != "":
-		return t.Labels["pool"]
+	case labelled(t) != "":
+		return labelled(t)
 	case t.Internal:
 		return "(JVM)"
 	case strings.HasPrefix(t.CreatedBy, "runtime."):
@@ -28,6 +28,20 @@ func PoolOf(t *threaddump.Thread) string {
 		return "(unnamed)"
 	}
 	return poolOfName(t.Name)
+}
+
+// labelled is the pool that a goroutine's labels name: «pool», or the worker's own name without its number, as package pool labels its workers
+// («price-worker-3»). Empty: none.
+func labelled(t *threaddump.Thread) string {
+	if pool := t.Labels["pool"]; pool != "" {
+		return pool
+	}
+	worker := t.Labels["worker"]
+	at := strings.LastIndex(worker, "-worker-")
+	if at < 1 || strings.Trim(worker[at+len("-worker-"):], "0123456789") != "" {
+		return ""
+	}
+	return worker[:at]
 }
 
 func withoutHash(container string) string {

@@ -193,7 +193,7 @@ func goIdleConnection(stack []threaddump.Frame) bool {
 // goWorkerIdle tells a Go worker that waits for work from one whose task waits: nothing but the worker's own methods is on its stack.
 func goWorkerIdle(t *threaddump.Thread) bool {
 	waits := strings.HasPrefix(t.Detail, "chan receive") || strings.HasPrefix(t.Detail, "select") || strings.HasPrefix(t.Detail, "sync.Cond")
-	counted := t.Detail == "" && t.State == threaddump.Unknown && t.CreatedBy == "" && t.Labels["pool"] != ""
+	counted := t.Detail == "" && t.State == threaddump.Unknown && t.CreatedBy == "" && labelled(t) != ""
 	if !waits && !counted {
 		return false
 	}
