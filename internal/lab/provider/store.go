@@ -40,7 +40,8 @@ func openStore(ctx context.Context, c Config) (*store, error) {
 		s.standIn, addr = standIn, standIn.Addr()
 	}
 	s.client = redis.NewClient(&redis.Options{Addr: addr, PoolSize: c.Connections, MaxIdleConns: c.Connections, MaxRetries: -1, DialerRetries: 1,
-		ContextTimeoutEnabled: true, ReadTimeout: c.Timeout, WriteTimeout: c.Timeout, DisableIdentity: true})
+		// A call ends by its own deadline; filling the store, which takes longer, by reach.
+		ContextTimeoutEnabled: true, ReadTimeout: max(c.Timeout, reach), WriteTimeout: max(c.Timeout, reach), DisableIdentity: true})
 	ctx, cancel := context.WithTimeout(ctx, reach)
 	defer cancel()
 	if err := s.seed(ctx); err != nil {
