@@ -194,7 +194,8 @@ func TestThinkTimeGivesThePublishedRefusals(t *testing.T) {
 		}
 		if c.Setting.Isolation == "thread" && c.Setting.Slots == 10 {
 			seen = true
-			if *c.RejectedRatio < 0.40 || *c.RejectedRatio > 0.50 {
+			// 200 users offer some 950/s to 500/s of slots: 48 to 49 %. A machine that slows the 20 ms down refuses a little more.
+			if *c.RejectedRatio < 0.40 || *c.RejectedRatio > 0.52 {
 				t.Errorf("%s: %.1f %% rejected, published 45 %%", c.name(), 100**c.RejectedRatio)
 			}
 		}
