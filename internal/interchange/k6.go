@@ -44,7 +44,7 @@ func (k *k6) request(p k6Point) error {
 	if p.value > 0 && p.value < float64(math.MaxInt64/int64(time.Millisecond)) {
 		latency = time.Duration(p.value * float64(time.Millisecond))
 	}
-	s := sample{start: p.end - int64(latency), latency: latency, outcome: statusOutcome(p.status), code: statusCode(p.status), users: k.users}
+	s := sample{start: p.end - int64(latency), latency: latency, outcome: record.OutcomeOfStatus(p.status), code: statusCode(p.status), users: k.users}
 	if p.status == 0 {
 		s.outcome, s.code = k6Outcome(p.code), p.text
 		if len(s.code) == 0 {

@@ -206,7 +206,7 @@ func gatlingOutcome(message string) (record.Outcome, []byte) {
 	var status int
 	if _, found, ok := strings.Cut(message, "actually found "); ok {
 		if n, _ := fmt.Sscanf(found, "%d", &status); n == 1 && strings.Contains(message, "status") {
-			return statusOutcome(status), statusCode(status)
+			return record.OutcomeOfStatus(status), statusCode(status)
 		}
 	}
 	return errorOutcome([]byte(message)), []byte(message)

@@ -114,7 +114,7 @@ func readHeyCSV(in *bufio.Reader) ([]record.Cell, error) {
 			return err
 		}
 		status, _ := integer(fields[t.columns["status-code"]])
-		return atLine(f.add(sample{start: int64(start), latency: latency, outcome: statusOutcome(int(status)), code: statusCode(int(status))}), t.rows.line)
+		return atLine(f.add(sample{start: int64(start), latency: latency, outcome: record.OutcomeOfStatus(int(status)), code: statusCode(int(status))}), t.rows.line)
 	})
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func readOhaCSV(in *bufio.Reader) ([]record.Cell, error) {
 			return err
 		}
 		status, _ := integer(fields[t.columns["status"]])
-		return atLine(f.add(sample{start: int64(start), latency: latency, outcome: statusOutcome(int(status)), code: statusCode(int(status))}), t.rows.line)
+		return atLine(f.add(sample{start: int64(start), latency: latency, outcome: record.OutcomeOfStatus(int(status)), code: statusCode(int(status))}), t.rows.line)
 	})
 	if err != nil {
 		return nil, err
@@ -223,7 +223,7 @@ func (v *vegeta) add(start, latency int64, code int, text, attack []byte) error 
 		v.folds[string(attack)] = f
 		v.order = append(v.order, string(attack))
 	}
-	s := sample{start: start, latency: time.Duration(latency), outcome: statusOutcome(code), code: statusCode(code)}
+	s := sample{start: start, latency: time.Duration(latency), outcome: record.OutcomeOfStatus(code), code: statusCode(code)}
 	if code == 0 {
 		s.outcome, s.code = errorOutcome(text), text
 	}

@@ -7,20 +7,6 @@ import (
 	"github.com/loadline-dev/loadline/internal/record"
 )
 
-// statusOutcome is the default class of an HTTP answer.
-func statusOutcome(status int) record.Outcome {
-	switch {
-	case status == 429 || status == 503:
-		return record.Rejected
-	case status == 504:
-		return record.Timeout
-	case status >= 200 && status < 400:
-		return record.Success
-	default:
-		return record.Failure
-	}
-}
-
 func statusCode(status int) []byte { return strconv.AppendInt([]byte("status "), int64(status), 10) }
 
 // errorWords maps what a client says of an error to its class; the first that is contained in the text counts.

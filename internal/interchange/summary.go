@@ -108,11 +108,11 @@ func countCodes(s *record.Summary, codes map[string]float64) {
 		switch {
 		case err != nil || status <= 0:
 			connection += n
-		case statusOutcome(status) == record.Rejected:
+		case record.OutcomeOfStatus(status) == record.Rejected:
 			rejected += n
-		case statusOutcome(status) == record.Timeout:
+		case record.OutcomeOfStatus(status) == record.Timeout:
 			timedOut += n
-		case statusOutcome(status) == record.Failure:
+		case record.OutcomeOfStatus(status) == record.Failure:
 			failed += n
 		}
 	}

@@ -83,7 +83,7 @@ func (c *classifier) outcome(a answer) record.Outcome {
 	if o, decided := c.decided(a); decided {
 		return o
 	}
-	return byStatus(a.Status())
+	return record.OutcomeOfStatus(a.Status())
 }
 
 // decided is what the plan's rules or the outcome header say.
@@ -98,19 +98,6 @@ func (c *classifier) decided(a answer) (record.Outcome, bool) {
 		return o, known
 	}
 	return 0, false
-}
-
-func byStatus(status int) record.Outcome {
-	switch {
-	case status == 429 || status == 503:
-		return record.Rejected
-	case status == 504:
-		return record.Timeout
-	case status >= 200 && status < 400:
-		return record.Success
-	default:
-		return record.Failure
-	}
 }
 
 func (r *rule) matches(a answer) bool {

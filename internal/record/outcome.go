@@ -65,3 +65,18 @@ func (o Outcome) Answered() bool {
 		return false
 	}
 }
+
+// OutcomeOfStatus is the class of an HTTP answer where neither a plan's rule nor the service itself says otherwise: 429 and 503 are refusals for
+// capacity, 504 a timeout, 2xx and 3xx successes, anything else a failure.
+func OutcomeOfStatus(status int) Outcome {
+	switch {
+	case status == 429 || status == 503:
+		return Rejected
+	case status == 504:
+		return Timeout
+	case status >= 200 && status < 400:
+		return Success
+	default:
+		return Failure
+	}
+}
